@@ -1,0 +1,142 @@
+"""Every error a user can meet, with its place in the query and a way out.
+
+All of them are ``GretaError``. A ``QueryError`` knows the query's text and a span in it, and prints the
+line with carets under the place::
+
+    q3.greta:2: NOT may not be the outermost operator
+      PATTERN NOT Accident A
+              ^^^^^^^^^^^^^^
+    hint: give it a positive neighbour: SEQ(NOT Accident A, Position P+)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Half-open range ``[start, stop)`` of character offsets in a query's text."""
+
+    start: int
+    stop: int
+
+    def __or__(self, other: Span) -> Span:
+        return Span(min(self.start, other.start), max(self.stop, other.stop))
+
+
+NOWHERE = Span(0, 0)
+
+
+class GretaError(Exception):
+    """The root of all errors that greta raises on purpose."""
+
+
+class QueryError(GretaError):
+    """Something is wrong with a query; knows where, and how to mend it.
+
+    ``text`` and ``source`` may be filled in later by a caller that knows them (``locate``), so that deep
+    code only needs a span.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        span: Span = NOWHERE,
+        hint: str | None = None,
+        text: str | None = None,
+        source: str = "query",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.text = text
+        self.source = source
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.message, self.span, self.hint, self.text, self.source)
+
+    def locate(self, text: str | None, source: str | None = None) -> QueryError:
+        """Fill in the query's text and name where they are still unknown; returns itself."""
+        if self.text is None:
+            self.text = text
+        if source is not None:
+            self.source = source
+        return self
+
+    @property
+    def line(self) -> int | None:
+        """Line of the span, counted from 1; None where the place is unknown."""
+        if self.text is None or self.span == NOWHERE:
+            return None
+        return self.text.count("\n", 0, self.span.start) + 1
+
+    @property
+    def column(self) -> int | None:
+        """Column of the span, counted from 1; None where the place is unknown."""
+        if self.text is None or self.span == NOWHERE:
+            return None
+        return self.span.start - (self.text.rfind("\n", 0, self.span.start) + 1) + 1
+
+    def __str__(self) -> str:
+        lines = [f"{self.source}: {self.message}"]
+        if self.text is not None and self.line is not None:
+            lines = [f"{self.source}:{self.line}: {self.message}", *_carets(self.text, self.span)]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class QuerySyntaxError(QueryError):
+    """The text does not follow the grammar."""
+
+
+class QueryMeaningError(QueryError):
+    """The text follows the grammar but means nothing, or nothing that can be computed."""
+
+
+class SchemaError(QueryError):
+    """The query asks for a column that the events do not have, or of another type."""
+
+
+class DataError(GretaError):
+    """An event, or a whole input, cannot be read as the query needs it."""
+
+
+class SetupError(GretaError):
+    """Something outside greta is missing: Java, PySpark, an optional extra, a permission."""
+
+
+_WIDTH = 160
+"""Longest stretch of a query line shown in an error."""
+
+
+def _carets(text: str, span: Span) -> list[str]:
+    begin = text.rfind("\n", 0, span.start) + 1
+    end = text.find("\n", span.start)
+    end = len(text) if end < 0 else end
+    first = max(begin, span.start - _WIDTH // 2) if end - begin > _WIDTH else begin
+    shown = text[first : min(end, first + _WIDTH)].replace("\t", " ")
+    width = max(1, min(span.stop, first + len(shown)) - span.start)
+    return ["  " + shown.rstrip("\r"), "  " + " " * (span.start - first) + "^" * width]
+
+
+def _rebuild(
+    kind: type[QueryError], message: str, span: Span, hint: str | None, text: str | None, source: str
+) -> QueryError:
+    return kind(message, span=span, hint=hint, text=text, source=source)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """``"did you mean price?"`` for a near miss, None for no guess.
+
+    >>> did_you_mean("pirce", ["price", "volume"])
+    'did you mean price?'
+    """
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f"did you mean {by_lower[close[0]]}?" if close else None

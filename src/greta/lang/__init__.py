@@ -1,0 +1,1 @@
+"""The query language: text → frozen syntax tree → text."""

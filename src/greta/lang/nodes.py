@@ -1,0 +1,306 @@
+"""The syntax tree: frozen, typed nodes with their place in the text (paper, Definition 1 and grammar figure).
+
+Spans do not take part in equality, so ``parse(str(query)) == query``. Nothing here knows how a query is
+computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from greta.errors import NOWHERE, Span
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+
+
+# Patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One event: ``Stock S``. A type without a variable is its own variable."""
+
+    event_type: str
+    variable: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """``SEQ(P, Q, ...)``: one after another in time; parts may be ``Negation``."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """``P+``"""
+
+    body: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """``P*``"""
+
+    body: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """``P?``"""
+
+    body: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """``P{n}``, ``P{n,}`` (``at_most`` is None) and ``P{n,m}``."""
+
+    body: Pattern
+    at_least: int
+    at_most: int | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """``P OR Q OR ...``"""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """``NOT P``, only inside ``SEQ``."""
+
+    body: Pattern
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """``P AND Q``, only outermost: pairs of different trends."""
+
+    left: Pattern
+    right: Pattern
+    span: Span = _span()
+
+
+Pattern = Atom | Seq | Plus | Star | Maybe | Repeat | Disjunction | Negation | Conjunction
+
+
+# Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    value: int | float
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    value: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    value: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``S.price``, or ``NEXT(S).price`` where ``next``. ``variable`` may also be an event type's name."""
+
+    variable: str
+    name: str
+    next: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A bare name in HAVING: a grouped attribute or the name of a returned aggregate."""
+
+    name: str
+    span: Span = _span()
+
+
+AggregateFunction = Literal["COUNT", "MIN", "MAX", "SUM", "AVG"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``COUNT(*)`` (no variable), ``COUNT(S)`` (no attribute), ``MIN MAX SUM AVG (S.price)``."""
+
+    function: AggregateFunction
+    variable: str | None = None
+    attribute: str | None = None
+    span: Span = _span()
+
+    @property
+    def default_name(self) -> str:
+        """Column name where the query gives none.
+
+        >>> Aggregate("SUM", "S", "price").default_name
+        'sum_S_price'
+        """
+        parts = (self.function.lower(), self.variable, self.attribute)
+        return "_".join(part for part in parts if part is not None)
+
+
+ArithmeticOperator = Literal["+", "-", "*", "/", "%"]
+ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    operator: ArithmeticOperator
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus. ``-5`` itself is ``Number(-5)``."""
+
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``<>`` is read as ``!=``."""
+
+    operator: ComparisonOperator
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """At least two parts, none of them an ``And``."""
+
+    parts: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """At least two parts, none of them an ``Or``."""
+
+    parts: tuple[Expression, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Expression
+    span: Span = _span()
+
+
+Expression = (
+    Number | Text | Boolean | Attribute | Name | Aggregate | Arithmetic | Negative | Comparison | And | Or | Not
+)
+
+
+# Clauses
+
+
+@dataclass(frozen=True, slots=True)
+class EquivalenceAttribute:
+    """``company`` (all events agree: ``variable`` is None) or ``P.vehicle`` (the events of P agree)."""
+
+    variable: str | None
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """``[company, P.vehicle]``, a conjunct of WHERE."""
+
+    attributes: tuple[EquivalenceAttribute, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnAttribute:
+    """A grouped attribute in RETURN."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnAggregate:
+    """An aggregate in RETURN; ``name`` is the column's name, given by AS or by default."""
+
+    aggregate: Aggregate
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAttribute:
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A length of time in whole milliseconds, however it was written."""
+
+    milliseconds: int
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """``WITHIN 10 minutes SLIDE 10 seconds``; windows are ``[i·slide, i·slide + within)``."""
+
+    within: Duration
+    slide: Duration
+    span: Span = _span()
+
+
+class Semantics(Enum):
+    """Which events a trend may skip (paper, event selection semantics table)."""
+
+    ANY = "skip-till-any-match"
+    NEXT = "skip-till-next-match"
+    CONTIGUOUS = "contiguous"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A whole query. ``where`` holds the conjuncts of WHERE; ``text`` is what was parsed, for error messages."""
+
+    returns: tuple[ReturnAttribute | ReturnAggregate, ...]
+    pattern: Pattern
+    semantics: Semantics = Semantics.ANY
+    min_length: int = 1
+    where: tuple[Equivalence | Expression, ...] = ()
+    group_by: tuple[GroupAttribute, ...] = ()
+    having: Expression | None = None
+    window: Within | None = None
+    text: str | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        from greta.lang.printer import print_query
+
+        return print_query(self)

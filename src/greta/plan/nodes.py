@@ -1,0 +1,277 @@
+"""What a plan is made of: templates, links, partitions, windows, aggregates (the paper's GRETA configuration).
+
+Plans are frozen data: they compare, pickle and travel to executors as they are. They know no arrays and no
+events. Expressions inside them are syntax nodes; in an edge condition ``Attribute.next`` tells the later event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from greta.lang.nodes import (
+    AggregateFunction,
+    ComparisonOperator,
+    Expression,
+    Pattern,
+    Query,
+    Semantics,
+)
+
+
+class AttributeType(Enum):
+    """The kinds of values an attribute may have; INTEGER and FLOAT are both numbers."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+
+
+class AccessPath(Enum):
+    """How the predecessors of a new event are summed along a transition, and at which cost per event."""
+
+    FREE = "free"
+    """No condition: a running total per state. O(1)."""
+    EQUAL = "equal"
+    """Equalities only: a total per key. O(1)."""
+    ORDERED = "ordered"
+    """Comparisons ``f(prev) op g(next)``: a tree that sums ranges. O(log n), O(√n) for two or more."""
+    GENERAL = "general"
+    """Anything else: a scan over the candidates that the other conditions leave. O(n)."""
+
+
+class Place(Enum):
+    """Where a NOT stands."""
+
+    LEADING = "leading"
+    BETWEEN = "between"
+    TRAILING = "trailing"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A place for events of one type, e.g. ``S`` in ``Stock S+``."""
+
+    name: str
+    event_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPredicate:
+    """Condition on single events that decides which may take the variables, e.g. ``S.price > 5``."""
+
+    variables: frozenset[str]
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePredicate:
+    """Condition on adjacent events, e.g. ``S.price > NEXT(S).price``."""
+
+    sources: frozenset[str]
+    targets: frozenset[str]
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """``previous op next``: ``previous`` speaks of the earlier event only, ``next`` of the later only.
+
+    Operators are ``< <= > >= !=``.
+    """
+
+    previous: Expression
+    operator: ComparisonOperator
+    next: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """``previous = next``, e.g. ``A.x = NEXT(A).x``."""
+
+    previous: Expression
+    next: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What must hold between two adjacent events; transitions with the same conditions share one link.
+
+    ``equal``, ``ordered`` and ``residual`` together say the same as ``predicates``. ``negations`` are indices
+    into the template's ``negatives`` whose place is BETWEEN: none of their matches may lie in the gap.
+    """
+
+    predicates: tuple[EdgePredicate, ...] = ()
+    equal: tuple[Equal, ...] = ()
+    ordered: tuple[Ordered, ...] = ()
+    residual: tuple[Expression, ...] = ()
+    negations: tuple[int, ...] = ()
+    path: AccessPath = AccessPath.FREE
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state of a template, entered by events that take ``variable``.
+
+    ``clips`` are indices into the template's ``negatives`` whose place is LEADING or TRAILING: their matches
+    close or open the window for events in this state. ``seen`` has bit i set when a trend that reaches this
+    state has met a variable of the plan's i-th scope. ``length`` is the number of events so far, saturated at
+    MIN LENGTH.
+    """
+
+    index: int
+    variable: str
+    event_type: str
+    start: bool
+    end: bool
+    clips: tuple[int, ...] = ()
+    seen: int = 0
+    length: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """``source → target``; ``operator`` is what the pattern says there (``SEQ`` or ``+``), for people."""
+
+    source: int
+    target: int
+    link: int
+    operator: str = "SEQ"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """An automaton over variables in which every trend has exactly one run (paper, §4.1, Algorithm 1)."""
+
+    pattern: Pattern
+    states: tuple[State, ...]
+    transitions: tuple[Transition, ...]
+    links: tuple[Link, ...]
+    negatives: tuple[NegativeTemplate, ...] = ()
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables of this template alone, without those of its negatives."""
+        return frozenset(state.variable for state in self.states)
+
+
+@dataclass(frozen=True, slots=True)
+class NegativeTemplate:
+    """A negative sub-pattern, split off with its place (paper, §5.1, Algorithm 3)."""
+
+    template: Template
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """``[P.vehicle]``: the events that take one of ``variables`` agree on ``attribute``; others have no say."""
+
+    attribute: str
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """What the stream is cut by: ``common`` attributes bind all events, scopes only those of their variables."""
+
+    common: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Windows ``[i·slide, i·slide + within)`` in milliseconds."""
+
+    within: int
+    slide: int
+
+    @property
+    def per_event(self) -> int:
+        """k: the largest number of windows that one event falls into.
+
+        >>> Window(within=600_000, slide=10_000).per_event
+        60
+        """
+        return -(-self.within // self.slide)
+
+
+class SlotKind(Enum):
+    """The intermediate values that flow along edges (paper, Theorem on aggregate computation)."""
+
+    TRENDS = "trends"
+    """Number of trends. Always slot 0."""
+    EVENTS = "events"
+    """Number of events of the variables in all trends."""
+    VALUES = "values"
+    """Number of their values that are not NULL."""
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One intermediate value per vertex and window."""
+
+    kind: SlotKind
+    variables: frozenset[str] = frozenset()
+    attribute: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column of the result, computed from ``slots`` (indices into the plan's slots).
+
+    COUNT: one slot (TRENDS or EVENTS). MIN, MAX: one slot. SUM and AVG: (SUM slot, VALUES slot); both are NULL
+    where there are no values. ``hidden`` columns only serve HAVING.
+    """
+
+    name: str
+    function: AggregateFunction
+    slots: tuple[int, ...]
+    attribute: str | None = None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Exactly how a query will be computed.
+
+    ``templates`` holds one template, or three for an outermost AND: left, right, and the trends of both.
+    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. In ``having`` every
+    aggregate is replaced by the ``Name`` of an output (hidden ones included). ``attributes`` are all columns that
+    execution reads, except time and type.
+    """
+
+    query: Query
+    templates: tuple[Template, ...]
+    variables: tuple[Variable, ...]
+    local_predicates: tuple[LocalPredicate, ...]
+    partitioning: Partitioning
+    group: tuple[str, ...]
+    returned: tuple[str, ...]
+    window: Window | None
+    semantics: Semantics
+    min_length: int
+    slots: tuple[Slot, ...]
+    outputs: tuple[Output, ...]
+    having: Expression | None
+    attributes: tuple[str, ...]
+    schema: tuple[tuple[str, AttributeType], ...] | None = field(default=None)
+
+    @property
+    def conjunction(self) -> bool:
+        """Whether the pattern is an outermost AND."""
+        return len(self.templates) == 3
+
+    @property
+    def event_types(self) -> tuple[str, ...]:
+        """Event types that the query speaks of, negative ones included, in the order of the pattern."""
+        return tuple(dict.fromkeys(variable.event_type for variable in self.variables))
+
+    def local_conditions(self, variable: str) -> tuple[Expression, ...]:
+        """The conditions an event must satisfy to take ``variable``."""
+        return tuple(p.condition for p in self.local_predicates if variable in p.variables)
