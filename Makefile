@@ -1,0 +1,56 @@
+# Every target sets up what it needs by itself: a virtual environment with pinned packages, and Java.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check unit lint format types layers test-slow bench bench-quick docs clean
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): pyproject.toml constraints.txt tools/bootstrap.py
+	@$(PYTHON) tools/bootstrap.py
+
+setup: $(READY) ## create .venv with pinned packages, and a Java if none is there
+
+demo: $(READY) ## show what greta does with the paper's queries
+	@for query in examples/*.greta; do \
+	  echo "== $$query"; $(BIN)/greta explain $$query || exit 1; echo; done
+
+test: lint types layers unit ## run all checks and tests: what CI runs
+
+check: test ## the same as make test
+
+unit: $(READY) ## run the tests alone
+	$(BIN)/python -m pytest
+
+lint: $(READY) ## check style and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY) ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY) ## check types
+	$(BIN)/mypy
+
+layers: $(READY) ## check that imports go down only
+	$(BIN)/lint-imports
+
+test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
+	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not browser"
+
+bench: $(READY) ## run all benchmarks (long)
+	$(BIN)/greta bench
+
+bench-quick: $(READY) ## run small benchmarks (minutes)
+	$(BIN)/greta bench --quick
+
+docs: $(READY) ## build the documentation into site/
+	$(BIN)/mkdocs build --strict
+
+clean: ## remove caches and built files, keep .venv
+	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

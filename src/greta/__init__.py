@@ -1,0 +1,79 @@
+"""Event trend aggregation: count and sum over all trends of a stream without building one.
+
+The public names load on first use, so that ``import greta`` brings in neither Numba nor Spark.
+
+>>> import greta
+>>> query = greta.parse("RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price")
+>>> print(query.pattern)
+Stock S+
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from greta.engine import aggregate
+    from greta.errors import (
+        DataError,
+        GretaError,
+        QueryError,
+        QueryMeaningError,
+        QuerySyntaxError,
+        SchemaError,
+        SetupError,
+    )
+    from greta.lang.nodes import Query
+    from greta.lang.parser import parse
+    from greta.plan.analyze import analyze
+    from greta.plan.explain import explain
+    from greta.plan.nodes import Plan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DataError",
+    "GretaError",
+    "Plan",
+    "Query",
+    "QueryError",
+    "QueryMeaningError",
+    "QuerySyntaxError",
+    "SchemaError",
+    "SetupError",
+    "__version__",
+    "aggregate",
+    "analyze",
+    "explain",
+    "parse",
+]
+
+_HOME = {
+    "DataError": "greta.errors",
+    "GretaError": "greta.errors",
+    "Plan": "greta.plan.nodes",
+    "Query": "greta.lang.nodes",
+    "QueryError": "greta.errors",
+    "QueryMeaningError": "greta.errors",
+    "QuerySyntaxError": "greta.errors",
+    "SchemaError": "greta.errors",
+    "SetupError": "greta.errors",
+    "aggregate": "greta.engine",
+    "analyze": "greta.plan.analyze",
+    "explain": "greta.plan.explain",
+    "parse": "greta.lang.parser",
+}
+"""The module that each lazy public name lives in."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'greta' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,80 @@
+"""Make .venv ready for work: pinned packages, greta itself, and a Java for Spark if none is there.
+
+Needs nothing but Python's standard library; ``make`` runs it when the pins changed. Running it again on a
+ready environment changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / ".ready"
+EXTRAS = "spark,plot,studio,docs,dev"
+OLDEST = (3, 11)
+
+
+def main() -> None:
+    if sys.version_info < OLDEST:
+        sys.exit(
+            f"greta needs Python {OLDEST[0]}.{OLDEST[1]} or later, and this is {sys.version.split()[0]}\n"
+            "hint: name a newer one: make PYTHON=python3.12 test"
+        )
+    STAMP.unlink(missing_ok=True)
+    if not PYTHON.exists():
+        say("creating .venv")
+        create_environment()
+    say("installing the pinned packages (a few minutes on the first run)")
+    install(f".[{EXTRAS}]")
+    if not has_java():
+        say("no Java 17 or later found: installing one into .venv")
+        install(f".[{EXTRAS},java]")
+        if not has_java():
+            run(PYTHON, "-c", "from greta.spark.java import find_java; find_java()")
+    STAMP.touch()
+    say("ready")
+
+
+def say(message: str) -> None:
+    print(f"greta: {message}", flush=True)
+
+
+def create_environment() -> None:
+    try:
+        run(sys.executable, "-m", "venv", VENV)
+    except subprocess.CalledProcessError:
+        # Debian's Python comes without ensurepip; half an environment would hide that on the next run.
+        shutil.rmtree(VENV, ignore_errors=True)
+        sys.exit("cannot create .venv\nhint: on Debian and Ubuntu, apt install python3-venv")
+
+
+def install(requirement: str) -> None:
+    constraints = str(ROOT / "constraints.txt")
+    run(
+        *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+        *("--constraint", constraints, "--editable", requirement),
+        # the build backend runs in an environment of its own, which must follow the pins too
+        environment={"PIP_CONSTRAINT": constraints},
+    )
+
+
+def has_java() -> bool:
+    probe = "from greta.spark.java import find_java; find_java()"
+    return subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode == 0
+
+
+def run(*command: str | Path, environment: dict[str, str] | None = None) -> None:
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | (environment or {}))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)
