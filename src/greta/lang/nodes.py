@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009  (a span is immutable, so one default may be shared)
 """The syntax tree: frozen, typed nodes with their place in the text (paper, Definition 1 and grammar figure).
 
 Spans do not take part in equality, so ``parse(str(query)) == query``. Nothing here knows how a query is
@@ -14,7 +15,7 @@ from greta.errors import NOWHERE, Span
 
 
 def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[no-any-return]
+    return field(default=NOWHERE, compare=False, repr=False)
 
 
 # Patterns
@@ -104,18 +105,24 @@ Pattern = Atom | Seq | Plus | Star | Maybe | Repeat | Disjunction | Negation | C
 
 @dataclass(frozen=True, slots=True)
 class Number:
+    """``10`` is an int, ``10.0`` and ``1e1`` are floats; a sign belongs to the number."""
+
     value: int | float
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """``'IBM'``; a quote inside is written twice."""
+
     value: str
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
+    """``TRUE`` or ``FALSE``"""
+
     value: bool
     span: Span = _span()
 
@@ -167,6 +174,8 @@ ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
+    """``S.price * 2``; operators of one rank group from the left."""
+
     operator: ArithmeticOperator
     left: Expression
     right: Expression
@@ -209,12 +218,25 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """``NOT S.price > 10``"""
+
     operand: Expression
     span: Span = _span()
 
 
 Expression = (
-    Number | Text | Boolean | Attribute | Name | Aggregate | Arithmetic | Negative | Comparison | And | Or | Not
+    Number
+    | Text
+    | Boolean
+    | Attribute
+    | Name
+    | Aggregate
+    | Arithmetic
+    | Negative
+    | Comparison
+    | And
+    | Or
+    | Not
 )
 
 
@@ -257,6 +279,8 @@ class ReturnAggregate:
 
 @dataclass(frozen=True, slots=True)
 class GroupAttribute:
+    """One name of ``GROUP-BY sector, company``."""
+
     name: str
     span: Span = _span()
 
@@ -288,7 +312,7 @@ class Semantics(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A whole query. ``where`` holds the conjuncts of WHERE; ``text`` is what was parsed, for error messages."""
+    """A whole query. ``where`` holds the conjuncts of WHERE; ``text`` is what was parsed, for errors."""
 
     returns: tuple[ReturnAttribute | ReturnAggregate, ...]
     pattern: Pattern

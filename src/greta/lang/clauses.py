@@ -1,0 +1,168 @@
+"""Clauses → ``Query``: what must hold between the clauses of one query, whatever its pattern means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from greta.errors import QuerySyntaxError
+from greta.lang.builder import Clause, Clauses
+from greta.lang.lexer import MAX_DEPTH, too_deep
+from greta.lang.nodes import (
+    Aggregate,
+    Atom,
+    Attribute,
+    Equivalence,
+    Expression,
+    Name,
+    Pattern,
+    Query,
+    ReturnAggregate,
+    ReturnAttribute,
+    Semantics,
+    Within,
+)
+from greta.lang.walk import Node, walk
+from greta.lang.words import quoted
+
+
+def assemble(clauses: Clauses, text: str) -> Query:
+    """Put the clauses together, in any order; the first rule that they break is the error raised."""
+    _check_depth(clauses.pattern)
+    _check_output_names(clauses.returns)
+    said: dict[str, Clause] = {}
+    for clause in clauses.optional:
+        if clause.keyword in said:
+            raise QuerySyntaxError(
+                f"a query has only one {clause.keyword} clause",
+                span=clause.span,
+                hint=_joining(clause.keyword),
+            )
+        said[clause.keyword] = clause
+
+    def value(keyword: str, default: Any) -> Any:
+        return said[keyword].value if keyword in said else default
+
+    where: tuple[Equivalence | Expression, ...] = value("WHERE", ())
+    for conjunct in where:
+        _check_where(conjunct, clauses.pattern, text)
+    having: Expression | None = value("HAVING", None)
+    if having is not None:
+        _check_having(having, text)
+    return Query(
+        returns=clauses.returns,
+        pattern=clauses.pattern,
+        semantics=value("SEMANTICS", Semantics.ANY),
+        min_length=value("MIN LENGTH", 1),
+        where=where,
+        group_by=value("GROUP-BY", ()),
+        having=having,
+        window=_window(said.get("WITHIN"), said.get("SLIDE")),
+        text=text,
+    )
+
+
+def _joining(keyword: str) -> str:
+    match keyword:
+        case "WHERE" | "HAVING":
+            return f"join the conditions with AND: {keyword} ... AND ..."
+        case "GROUP-BY":
+            return "list the attributes after one GROUP-BY: GROUP-BY sector, company"
+        case _:
+            return "leave one of them out"
+
+
+def _window(within: Clause | None, slide: Clause | None) -> Within | None:
+    if within is None:
+        if slide is not None:
+            raise QuerySyntaxError(
+                "SLIDE needs WITHIN: without it there is one window over everything",
+                span=slide.span,
+                hint="say how long a window is: WITHIN 10 minutes SLIDE 10 seconds",
+            )
+        return None
+    if slide is None:
+        return Within(within.value, within.value, within.span)
+    if slide.value.milliseconds > within.value.milliseconds:
+        raise QuerySyntaxError(
+            "SLIDE is larger than WITHIN: events between two windows would be in none",
+            span=slide.span,
+            hint="let SLIDE be at most WITHIN, or leave it out for windows side by side",
+        )
+    return Within(within.value, slide.value, within.span | slide.span)
+
+
+def _check_output_names(returns: tuple[ReturnAttribute | ReturnAggregate, ...]) -> None:
+    seen: set[str] = set()
+    for returned in returns:
+        if returned.name in seen:
+            hint = "name one of them with AS: COUNT(*) AS trends"
+            if isinstance(returned, ReturnAttribute):
+                hint = "leave one of them out"
+            raise QuerySyntaxError(f"two columns are named {returned.name}", span=returned.span, hint=hint)
+        seen.add(returned.name)
+
+
+def _check_depth(root: Node) -> None:
+    for node, depth in walk(root):
+        if depth > MAX_DEPTH:
+            raise too_deep(node.span)
+
+
+def _check_where(conjunct: Equivalence | Expression, pattern: Pattern, text: str) -> None:
+    variable = next(node.variable for node, _ in walk(pattern) if isinstance(node, Atom))
+    _check_depth(conjunct)
+    for node, depth in walk(conjunct):
+        match node:
+            case Equivalence() if depth > 1:
+                raise _misplaced_equivalence(node, text)
+            case Name():
+                raise _bare_name(node, variable, text)
+            case Aggregate():
+                raise QuerySyntaxError(
+                    "WHERE judges events, before anything is aggregated",
+                    span=node.span,
+                    hint="conditions on aggregates belong in HAVING: HAVING COUNT(*) > 1000",
+                )
+            case _:
+                pass
+
+
+def _check_having(having: Expression, text: str) -> None:
+    _check_depth(having)
+    for node, _ in walk(having):
+        match node:
+            case Equivalence():
+                raise _misplaced_equivalence(node, text)
+            case Attribute(variable=variable, name=name):
+                shown = f"{quoted(variable)}.{quoted(name)}"
+                raise QuerySyntaxError(
+                    "HAVING judges rows, which have aggregates and grouped attributes but no events",
+                    span=node.span,
+                    hint=f"use an aggregate, such as MAX({shown}), or move the condition to WHERE",
+                )
+            case _:
+                pass
+
+
+def _misplaced_equivalence(node: Equivalence, text: str) -> QuerySyntaxError:
+    listed = text[node.span.start : node.span.stop].strip("()")
+    return QuerySyntaxError(
+        "[...] may only stand by itself among the conditions that WHERE joins with AND",
+        span=node.span,
+        hint=f"write WHERE {listed} AND ...",
+    )
+
+
+def _bare_name(node: Name, variable: str, text: str) -> QuerySyntaxError:
+    if text[node.span.start : node.span.stop].lstrip("( \t\r\n").startswith('"'):
+        escaped = node.name.replace("'", "''")
+        return QuerySyntaxError(
+            f"{node.name} is between double quotes, which make it a name, but no variable stands before it",
+            span=node.span,
+            hint=f"text goes between single quotes: '{escaped}'",
+        )
+    return QuerySyntaxError(
+        f"{node.name} does not say whose attribute it is",
+        span=node.span,
+        hint=f"put a variable before it: {quoted(variable)}.{quoted(node.name)}; text goes in single quotes",
+    )

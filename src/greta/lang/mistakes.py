@@ -1,0 +1,266 @@
+"""A place where the grammar could not go on → an error that says what was expected, and how to mend it.
+
+The commonest slips get a hint of their own; all others the plain words of ``expected.py``.
+"""
+
+from __future__ import annotations
+
+from greta.errors import QuerySyntaxError, Span, did_you_mean
+from greta.lang.expected import Piece, Stop, example_for, found_words, message_for, place_of, read_pieces
+from greta.lang.words import CLAUSES, FUNCTIONS, KEYWORDS, quoted
+
+_FOREIGN = {
+    "SELECT": "write RETURN instead of SELECT: RETURN COUNT(*) PATTERN Stock S+",
+    "FROM": "there is no FROM: PATTERN names the event types, and the events are given beside the query",
+    "BETWEEN": "write two comparisons: S.price >= 1 AND S.price <= 2",
+    "IN": "write the alternatives out: (S.name = 'a' OR S.name = 'b')",
+    "LIKE": "text is compared with = only: S.name = 'IBM'",
+    "IS": "a condition over NULL is never true: S.price = S.price holds where price is not NULL",
+    "ORDER": "rows come in no order: sort the result instead",
+    "LIMIT": "HAVING chooses rows: HAVING COUNT(*) > 1000",
+    "XOR": "write it with AND, OR and NOT",
+    "MOD": "write % for the remainder: S.price % 2 = 0",
+}
+
+
+def explain(text: str, at: Span | None, accepted: frozenset[str]) -> QuerySyntaxError:
+    """The error for text that stops making sense ``at`` a token, or at its end (None)."""
+    pieces = read_pieces(text)
+    if at is None:
+        stop = Stop(pieces, None, (), accepted)
+    else:
+        found = next((p for p in pieces if p.span.start >= at.start), Piece("", text[at.start : at.stop], at))
+        before = tuple(p for p in pieces if p.span.start < at.start)
+        stop = Stop(before, found, tuple(p for p in pieces if p.span.start > at.start), accepted)
+    if not pieces:
+        return QuerySyntaxError(
+            "the query is empty",
+            hint="the shortest query is RETURN COUNT(*) PATTERN A+, with an event type for A",
+        )
+    for slip in _SLIPS:
+        if error := slip(stop):
+            return error
+    return QuerySyntaxError(message_for(stop), span=place_of(stop), hint=example_for(stop))
+
+
+# Slips, in the order in which they are tried. Each looks at one kind and returns None for all others.
+
+
+def _wrong_beginning(stop: Stop) -> QuerySyntaxError | None:
+    if stop.accepted != {"RETURN"} or stop.found is None:
+        return None
+    hint = _FOREIGN.get(stop.word) or did_you_mean(stop.found.text, ["RETURN"]) or example_for(stop)
+    return QuerySyntaxError(
+        f"a query begins with RETURN, {found_words(stop)}", span=place_of(stop), hint=hint
+    )
+
+
+def _two_words(stop: Stop) -> str:
+    following = stop.after[0] if stop.after else None
+    if stop.found is None or following is None or following.kind != "WORD":
+        return ""
+    return f"{stop.word} {following.word}"
+
+
+def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
+    """A near miss of a keyword that could stand here, or of one that was just taken for a variable."""
+    known = [terminal for terminal in stop.accepted if terminal in KEYWORDS]
+    known += [
+        clause
+        for clause in ("MIN LENGTH", "GROUP-BY")
+        if clause.replace("-", "_").replace(" ", "_") in stop.accepted
+    ]
+    if stop.word and stop.word not in KEYWORDS and known:
+        two = _two_words(stop)
+        pairs = [clause for clause in known if " " in clause or "-" in clause]
+        guess = did_you_mean(stop.word, known) if len(stop.word) > 2 else None
+        if stop.word in ("MIN", "GROUP") or not guess:
+            guess = (did_you_mean(two, pairs) if two else None) or guess
+        if guess:
+            return QuerySyntaxError(message_for(stop), span=place_of(stop), hint=guess)
+    previous = stop.last()
+    if previous.kind != "WORD" or previous.word in KEYWORDS or stop.found is None:
+        return None
+    if stop.found.text == "(":
+        guess = did_you_mean(previous.text, [*FUNCTIONS, "NEXT", "SEQ"])
+        if guess:
+            return QuerySyntaxError(f"{previous.text} is not a function", span=previous.span, hint=guess)
+    if "WITHIN" in stop.accepted and stop.last(2).kind == "WORD" and len(previous.text) > 2:
+        guess = did_you_mean(previous.text, [*CLAUSES[2:], "AND", "OR"])
+        if guess:
+            return QuerySyntaxError(
+                f"{previous.text} was read as a variable here", span=previous.span, hint=guess
+            )
+    return None
+
+
+def _missing_before_keyword(stop: Stop) -> QuerySyntaxError | None:
+    """``WHERE AND GROUP-BY x``: a keyword in capitals was taken for a name because one was missing."""
+    clauses = {clause.replace("-", " ").split()[0] for clause in CLAUSES} - {"MIN"}
+    for at in range(len(stop.before) - 1, max(0, len(stop.before) - 5), -1):
+        piece = stop.before[at]
+        if piece.text in clauses and _leaves_open(stop.before[:at]):
+            return QuerySyntaxError(
+                f"something is missing before {piece.text}",
+                span=piece.span,
+                hint=f'write what belongs there; a name spelt like a keyword goes in quotes: "{piece.text}"',
+            )
+    return None
+
+
+def _leaves_open(before: tuple[Piece, ...]) -> bool:
+    """Whether the pieces end with a keyword or a sign that asks for something to follow."""
+    last = before[-1]
+    if last.text in ("+", "*"):
+        # In a pattern they repeat what stands before them; in a condition they are operators.
+        opened = next((piece.word for piece in reversed(before) if piece.word in CLAUSES), "")
+        return opened != "PATTERN"
+    if last.kind in ("SIGN", "COMPARISON"):
+        return last.text not in (")", "]", "}", "?")
+    return last.word in KEYWORDS
+
+
+def _foreign_word(stop: Stop) -> QuerySyntaxError | None:
+    if stop.word in _FOREIGN and "NAME" not in stop.accepted:
+        return QuerySyntaxError(message_for(stop), span=place_of(stop), hint=_FOREIGN[stop.word])
+    return None
+
+
+def _next_without_parentheses(stop: Stop) -> QuerySyntaxError | None:
+    if stop.last().word != "NEXT" or "LPAR" not in stop.accepted or stop.found is None:
+        return None
+    if stop.found.kind == "WORD":
+        variable = quoted(stop.found.text)
+        name = quoted(stop.after[1].text) if len(stop.after) > 1 and stop.after[1].kind == "WORD" else "price"
+        hint = f"write NEXT({variable}).{name}"
+    else:
+        hint = "write NEXT(S).price, with a variable of the pattern"
+    return QuerySyntaxError(
+        "NEXT takes its variable in parentheses", span=stop.last().span | stop.found.span, hint=hint
+    )
+
+
+def _next_of_attribute(stop: Stop) -> QuerySyntaxError | None:
+    """``NEXT(S.price)``"""
+    names = [piece.text for piece in stop.before[-3:]]
+    if stop.found is None or stop.found.text != "." or len(names) < 3 or names[0].upper() != "NEXT":
+        return None
+    name = stop.after[0].text if stop.after and stop.after[0].kind == "WORD" else "price"
+    return QuerySyntaxError(
+        "NEXT takes a variable, and the attribute comes after it",
+        span=place_of(stop),
+        hint=f"write NEXT({names[2]}).{name}",
+    )
+
+
+def _chained_comparison(stop: Stop) -> QuerySyntaxError | None:
+    if stop.found is None or stop.found.kind != "COMPARISON" or "AND" not in stop.accepted:
+        return None
+    if "PERCENT" not in stop.accepted:
+        return None
+    return QuerySyntaxError(
+        "comparisons do not chain", span=place_of(stop), hint="write a < b AND b < c instead of a < b < c"
+    )
+
+
+def _unbalanced(stop: Stop) -> QuerySyntaxError | None:
+    opened: list[Piece] = []
+    for piece in stop.before:
+        if piece.text in ("(", "["):
+            opened.append(piece)
+        elif piece.text in (")", "]") and opened:
+            opened.pop()
+    if stop.found is not None and stop.found.text in (")", "]") and not opened:
+        return QuerySyntaxError(
+            f"this {stop.found.text} closes nothing",
+            span=place_of(stop),
+            hint=f"leave out the {stop.found.text}",
+        )
+    closes = {"RPAR", "RSQB"} & stop.accepted
+    if opened and closes and (stop.found is None or stop.word in KEYWORDS or stop.word in ("GROUP", "MIN")):
+        sign = opened[-1].text
+        closing = ")" if sign == "(" else "]"
+        where = "the query ends" if stop.found is None else f"{stop.found.text} comes"
+        return QuerySyntaxError(
+            f"this {sign} is still open when {where}", span=opened[-1].span, hint=f"close it with {closing}"
+        )
+    return None
+
+
+def _name_without_as(stop: Stop) -> QuerySyntaxError | None:
+    if stop.found is None or "AS" not in stop.accepted or stop.found.kind not in ("WORD", "QUOTED"):
+        return None
+    return QuerySyntaxError(
+        message_for(stop),
+        span=place_of(stop),
+        hint=f"put AS before a column's name, and a comma between columns: COUNT(*) AS {stop.found.text}",
+    )
+
+
+def _renamed_attribute(stop: Stop) -> QuerySyntaxError | None:
+    if stop.word != "AS" or "PATTERN" not in stop.accepted:
+        return None
+    return QuerySyntaxError(
+        "only aggregates can be named with AS",
+        span=place_of(stop),
+        hint="return the attribute under its own name",
+    )
+
+
+def _missing_comma(stop: Stop) -> QuerySyntaxError | None:
+    if stop.found is None or "COMMA" not in stop.accepted:
+        return None
+    if stop.found.kind not in ("WORD", "QUOTED") and stop.found.text != "(":
+        return None
+    if "AS" in stop.accepted or (stop.found.text == "(" and stop.last().kind == "WORD"):
+        return None
+    return QuerySyntaxError(
+        message_for(stop),
+        span=place_of(stop),
+        hint=f"put a comma between the parts: {stop.last().text}, {stop.found.text}",
+    )
+
+
+def _missing_unit(stop: Stop) -> QuerySyntaxError | None:
+    if stop.last().kind != "NUMBER" or "NAME" not in stop.accepted:
+        return None
+    return QuerySyntaxError(
+        f"expected a unit of time, {found_words(stop)}",
+        span=place_of(stop),
+        hint=f"say which: {stop.last().text} seconds",
+    )
+
+
+def _open_bound(stop: Stop) -> QuerySyntaxError | None:
+    """``A{,3}``"""
+    if stop.last().text != "{" or stop.found is None or stop.found.text != ",":
+        return None
+    return QuerySyntaxError(
+        "the lower bound is missing", span=place_of(stop), hint="write it: A{0,3}, or A{1,3}"
+    )
+
+
+def _empty_sequence(stop: Stop) -> QuerySyntaxError | None:
+    if stop.last(2).word != "SEQ" or stop.found is None or stop.found.text != ")":
+        return None
+    return QuerySyntaxError(
+        "SEQ needs at least one part", span=place_of(stop), hint="write SEQ(Start S, End E)"
+    )
+
+
+_SLIPS = (
+    _wrong_beginning,
+    _next_without_parentheses,
+    _next_of_attribute,
+    _missing_unit,
+    _open_bound,
+    _empty_sequence,
+    _chained_comparison,
+    _foreign_word,
+    _renamed_attribute,
+    _missing_before_keyword,
+    _unbalanced,
+    _misspelt_keyword,
+    _name_without_as,
+    _missing_comma,
+)
