@@ -1,0 +1,1 @@
+"""Greta on Spark: the only package that imports pyspark."""
