@@ -1,0 +1,5 @@
+"""``python -m greta.cli`` is ``greta``."""
+
+from greta.cli.app import main
+
+main()

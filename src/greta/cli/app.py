@@ -1,0 +1,83 @@
+"""The root command: finds the sub-command, prints errors for people, picks the exit code.
+
+Each sub-command is a module of this package with a ``typer.Typer`` named ``app``. The table below is all
+that ``greta --help`` reads, so a command's module, and what it imports, loads only when the command runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from greta import __version__
+from greta.errors import GretaError
+
+if TYPE_CHECKING:
+    from typer._click.core import Command, Context
+
+COMMANDS = {
+    "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
+}
+"""Sub-commands in the order of ``greta --help``, each with its one-line help."""
+
+
+class LazyGroup(TyperGroup):
+    """A command group that imports a sub-command only to run it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        # Stand-ins with name and help are enough for listings and "did you mean".
+        self.commands.update({name: TyperCommand(name, help=text) for name, text in COMMANDS.items()})
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """The real sub-command, imported here."""
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        if name is None or stand_in is None:
+            return name, stand_in, rest
+        command = typer.main.get_command(import_module(f"greta.cli.{name.replace('-', '_')}").app)
+        command.name = name
+        return name, command, rest
+
+
+app = typer.Typer(
+    name="greta",
+    cls=LazyGroup,
+    help="Event trend aggregation: count and sum over all trends of a stream without building one.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"greta {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Event trend aggregation: count and sum over all trends of a stream without building one."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave the process.
+
+    Exit code 0 means done; 1 that a ``GretaError`` was printed on stderr; 2 that the command line itself
+    is wrong. Anything else that escapes is a bug in greta and shows its traceback.
+    """
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="greta")
+    except GretaError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
