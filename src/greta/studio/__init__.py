@@ -1,0 +1,1 @@
+"""The studio: write a query, see its template and its rows in a browser."""
