@@ -60,8 +60,8 @@ def aggregate(
     """The rows of a query by definition: one per window and group that has a trend (AND: a pair).
 
     A key that an event lacks is NULL, and so is NaN. COUNT and the SUM of integers are exact ``int``; AVG and
-    the SUM of floats are rounded once. Without WITHIN, ``window_start`` and ``window_end`` are None. Rows come
-    by window, then in the order in which their groups appear.
+    the SUM of floats are rounded once. Without WITHIN, ``window_start`` and ``window_end`` are None. Rows
+    come by window, then in the order in which their groups appear.
     """
     judge = _Judge(parse(query) if isinstance(query, str) else query)
     found: dict[tuple[Window, tuple[object, ...]], list[tuple[search.Trend, ...]]] = {}
