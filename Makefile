@@ -13,6 +13,7 @@ $(READY): pyproject.toml constraints.txt tools/bootstrap.py
 	@$(PYTHON) tools/bootstrap.py
 
 setup: $(READY) ## create .venv with pinned packages, and a Java if none is there
+	@echo "greta: .venv is ready"
 
 demo: $(READY) ## show what greta does with the paper's queries
 	@for query in examples/*.greta; do \

@@ -31,10 +31,12 @@ def main() -> None:
         say("creating .venv")
         create_environment()
     say("installing the pinned packages (a few minutes on the first run)")
-    install(f".[{EXTRAS}]")
+    # Python brings the pip of its own release day; the pins are resolved by one and the same everywhere.
+    install("--upgrade", "pip")
+    install("--editable", f".[{EXTRAS}]")
     if not has_java():
         say("no Java 17 or later found: installing one into .venv")
-        install(f".[{EXTRAS},java]")
+        install("--editable", f".[{EXTRAS},java]")
         if not has_java():
             run(PYTHON, "-c", "from greta.spark.java import find_java; find_java()")
     STAMP.touch()
@@ -54,11 +56,11 @@ def create_environment() -> None:
         sys.exit("cannot create .venv\nhint: on Debian and Ubuntu, apt install python3-venv")
 
 
-def install(requirement: str) -> None:
+def install(*requirement: str) -> None:
     constraints = str(ROOT / "constraints.txt")
     run(
         *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-        *("--constraint", constraints, "--editable", requirement),
+        *("--constraint", constraints, *requirement),
         # the build backend runs in an environment of its own, which must follow the pins too
         environment={"PIP_CONSTRAINT": constraints},
     )
