@@ -82,6 +82,7 @@ _EXPECTATIONS: tuple[tuple[str, frozenset[str], str], ...] = (
     ),
     ("SELECTION", frozenset({"SELECTION"}), "an event selection such as skip-till-any-match"),
     ("NUMBER", frozenset({"NUMBER", "MINUS"}), "a number"),
+    ("MINUS", frozenset({"PLUS", "MINUS"}), "an operator"),
     ("NAME", frozenset({"NAME", "QUOTED", "FUNCTION", "NEXT"}), "a name"),
     ("$END", frozenset({"$END"}), "the end of the query"),
 )
@@ -93,8 +94,8 @@ _SIGNS = {
     "LSQB": "[",
     "RSQB": "]",
     "RBRACE": "}",
-    "COMMA": ",",
-    "DOT": ".",
+    "COMMA": "a comma",
+    "DOT": "a dot",
     "STAR": "*",
 }
 
@@ -165,6 +166,8 @@ def example_for(stop: Stop) -> str:
         return "SEMANTICS skip-till-any-match, skip-till-next-match or contiguous"
     if "DOT" in accepted and not accepted & {"COMMA", "RPAR", "PERCENT"}:
         return "write the attribute after a dot: NEXT(S).price"
+    if {"AND", "MINUS"} <= accepted:
+        return "join values with an operator such as = or <, and conditions with AND or OR"
     if "$END" in accepted:
         return f"the clauses after PATTERN are {', '.join(CLAUSES[2:])}"
     if "RETURN" not in accepted and "NAME" in accepted:

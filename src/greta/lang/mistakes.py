@@ -154,9 +154,7 @@ def _next_of_attribute(stop: Stop) -> QuerySyntaxError | None:
 
 
 def _chained_comparison(stop: Stop) -> QuerySyntaxError | None:
-    if stop.found is None or stop.found.kind != "COMPARISON" or "AND" not in stop.accepted:
-        return None
-    if "PERCENT" not in stop.accepted:
+    if stop.found is None or stop.found.kind != "COMPARISON" or not {"AND", "MINUS"} <= stop.accepted:
         return None
     return QuerySyntaxError(
         "comparisons do not chain", span=place_of(stop), hint="write a < b AND b < c instead of a < b < c"
@@ -181,9 +179,10 @@ def _unbalanced(stop: Stop) -> QuerySyntaxError | None:
         sign = opened[-1].text
         closing = ")" if sign == "(" else "]"
         where = "the query ends" if stop.found is None else f"{stop.found.text} comes"
-        return QuerySyntaxError(
-            f"this {sign} is still open when {where}", span=opened[-1].span, hint=f"close it with {closing}"
-        )
+        hint = f"close it with {closing}"
+        if stop.found is not None and stop.found.text != stop.word and stop.last().kind == "WORD":
+            hint += f', or put {stop.found.text} between double quotes if it is a name: "{stop.found.text}"'
+        return QuerySyntaxError(f"this {sign} is still open when {where}", span=opened[-1].span, hint=hint)
     return None
 
 
@@ -214,15 +213,43 @@ def _missing_comma(stop: Stop) -> QuerySyntaxError | None:
         return None
     if "AS" in stop.accepted or (stop.found.text == "(" and stop.last().kind == "WORD"):
         return None
+    parts = f"{stop.last().text}, {stop.found.text}" if stop.last().kind == "WORD" else "SEQ(A+, B)"
     return QuerySyntaxError(
         message_for(stop),
         span=place_of(stop),
-        hint=f"put a comma between the parts: {stop.last().text}, {stop.found.text}",
+        hint=f"put a comma between the parts: {parts}",
+    )
+
+
+def _two_variables(stop: Stop) -> QuerySyntaxError | None:
+    """``Stock S T``"""
+    names = (stop.last(2), stop.last(), stop.found)
+    if "MINUS" in stop.accepted or not {"AND", "WITHIN"} <= stop.accepted:
+        return None
+    if stop.found is not None and stop.word in KEYWORDS and stop.found.text != stop.word:
+        return QuerySyntaxError(
+            message_for(stop),
+            span=place_of(stop),
+            hint=f'put a name spelt like a keyword in quotes: "{stop.found.text}"',
+        )
+    if any(piece is None or piece.kind != "WORD" or piece.word in KEYWORDS for piece in names):
+        return None
+    return QuerySyntaxError(
+        f"an event type has one variable, {found_words(stop)}",
+        span=place_of(stop),
+        hint=f"write {stop.last(2).text} {stop.last().text}, and SEQ(...) around parts in a row",
     )
 
 
 def _missing_unit(stop: Stop) -> QuerySyntaxError | None:
-    if stop.last().kind != "NUMBER" or "NAME" not in stop.accepted:
+    taken = stop.last()
+    if taken.word in KEYWORDS and stop.last(2).kind == "NUMBER" and stop.last(3).word in ("WITHIN", "SLIDE"):
+        return QuerySyntaxError(
+            f"expected a unit of time, found {taken.text}",
+            span=taken.span,
+            hint=f"say which: {stop.last(2).text} seconds",
+        )
+    if taken.kind != "NUMBER" or "NAME" not in stop.accepted:
         return None
     return QuerySyntaxError(
         f"expected a unit of time, {found_words(stop)}",
@@ -263,4 +290,5 @@ _SLIPS = (
     _misspelt_keyword,
     _name_without_as,
     _missing_comma,
+    _two_variables,
 )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from types import UnionType
 from typing import assert_never
 
 from greta.lang.nodes import (
@@ -45,7 +45,7 @@ from greta.lang.words import MILLISECONDS, quoted
 
 # Keywords that the grammar could go on with where a name of each kind stands.
 _BEFORE_TYPE = frozenset({"SEQ", "NOT"})
-_BEFORE_VARIABLE = frozenset({"AND", "OR", "SEMANTICS", "WHERE", "HAVING", "WITHIN", "SLIDE"})
+_BEFORE_VARIABLE = frozenset({"AND", "OR", "PATTERN", "SEMANTICS", "WHERE", "HAVING", "WITHIN", "SLIDE"})
 _BEFORE_VALUE = frozenset({"NOT", "TRUE", "FALSE"})
 
 
@@ -64,7 +64,7 @@ def print_query(query: Query) -> str:
     if query.min_length != 1:
         lines.append(f"MIN LENGTH {query.min_length}")
     if query.where:
-        lines.append(f"WHERE {' AND '.join(map(_conjunct, query.where))}")
+        lines.append(f"WHERE {_conjuncts(query.where)}")
     if query.group_by:
         lines.append(f"GROUP-BY {', '.join(quoted(attribute.name) for attribute in query.group_by)}")
     if query.having is not None:
@@ -126,8 +126,7 @@ def print_expression(expression: Expression) -> str:
         case Name(name=name):
             return quoted(name, reserved=_BEFORE_VALUE)
         case Aggregate(function=function, variable=variable, attribute=attribute):
-            path = ".".join(quoted(part) for part in (variable, attribute) if part is not None)
-            return f"{function}({path or '*'})"
+            return f"{function}({_path(variable, attribute) or '*'})"
         case Or(parts=parts):
             return " OR ".join(_operand(part, 1) for part in parts)
         case And(parts=parts):
@@ -184,22 +183,26 @@ def _bounds(least: int, most: int | None) -> str:
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
-def _within_pattern(pattern: Pattern, looser: type | object) -> str:
+def _within_pattern(pattern: Pattern, looser: type | UnionType) -> str:
     shown = print_pattern(pattern)
-    return f"({shown})" if isinstance(pattern, looser) else shown  # type: ignore[arg-type]
+    return f"({shown})" if isinstance(pattern, looser) else shown
 
 
-def _conjunct(conjunct: Equivalence | Expression) -> str:
-    if isinstance(conjunct, Equivalence):
-        return f"[{', '.join(map(_agreed, conjunct.attributes))}]"
-    return _operand(conjunct, 2)
+def _conjuncts(conjuncts: tuple[Equivalence | Expression, ...]) -> str:
+    loosest = 1 if len(conjuncts) == 1 else 2
+    return " AND ".join(
+        f"[{', '.join(map(_agreed, conjunct.attributes))}]"
+        if isinstance(conjunct, Equivalence)
+        else _operand(conjunct, loosest)
+        for conjunct in conjuncts
+    )
 
 
 def _agreed(attribute: EquivalenceAttribute) -> str:
-    return _path((attribute.variable, attribute.name))
+    return _path(attribute.variable, attribute.name)
 
 
-def _path(parts: Iterable[str | None]) -> str:
+def _path(*parts: str | None) -> str:
     return ".".join(quoted(part) for part in parts if part is not None)
 
 
