@@ -1,0 +1,432 @@
+"""Random small queries with random small streams, for tests that compare an engine with brute force.
+
+    @given(cases())
+    def test_the_engine_agrees_with_brute_force(case: Case) -> None: ...
+
+Everything is drawn from choices, the simplest first, so that a failing case shrinks to a short query over few
+events. Most queries are legal; the rest is for the caller to ``assume`` away. Sizes keep brute force at
+milliseconds: the more trends a pattern can have, the fewer events.
+
+The events have the columns type, time, x (integer), y (float), s (text), b (boolean), g (integer) and h
+(text); all but type and time may be NULL, as None or as a missing key.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+from greta.baselines.brute_force.patterns import Rest, atoms, branches, steps
+from greta.lang.nodes import (
+    Atom,
+    Conjunction,
+    Disjunction,
+    Maybe,
+    Negation,
+    Pattern,
+    Plus,
+    Repeat,
+    Seq,
+    Star,
+)
+from greta.lang.printer import print_pattern
+
+TYPES = ("A", "B", "C", "D")
+OTHER_TYPE = "Z"
+"""A type that no pattern speaks of."""
+
+INTEGERS = st.sampled_from((1, 2, 3, 0, 4, 1, 2, 3, None))
+FLOATS = st.sampled_from((1.0, 2.0, 0.5, 0.0, 3.5, 1.0, 2.0, -1.5, None))
+TEXTS = st.sampled_from(("p", "q", "r", "p", "q", "", None))
+BOOLEANS = st.sampled_from((True, False, True, False, True, None))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query over a stream. ``flags`` name what it has: AND, NOT, NEXT, SCOPE, HAVING, …"""
+
+    query: str
+    events: list[dict[str, object]] = field(default_factory=list)
+    flags: frozenset[str] = frozenset()
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    *,
+    negation: bool = True,
+    conjunction: bool = True,
+    scopes: bool = True,
+    max_events: int = 8,
+) -> Case:
+    """A query and a stream for it. Scopes and an outermost AND never meet in one query."""
+    pattern = draw(patterns(negation=negation, conjunction=conjunction))
+    flags = {type(node).__name__ for node in _nodes(pattern)} & {"Conjunction", "Negation", "Disjunction"}
+    flags = {{"Conjunction": "AND", "Negation": "NOT", "Disjunction": "OR"}[flag] for flag in flags}
+
+    where, grouped = draw(_equivalences(pattern, scopes=scopes and "AND" not in flags))
+    predicates = draw(
+        st.lists(_predicates(pattern), max_size=draw(st.sampled_from((1, 1, 2, 3))), unique=True)
+    )
+    returned = draw(st.permutations([name for name in grouped if draw(st.booleans())]))
+    aggregates = draw(st.lists(_aggregates(pattern), max_size=4, unique=True))
+    semantics = draw(st.sampled_from(("", "", "skip-till-next-match", "contiguous")))
+    min_length = draw(st.sampled_from((1, 1, 1, 1, 2, 3)))
+    having = draw(st.none() | st.none() | st.none() | _having(pattern, grouped))
+    window = draw(
+        st.none()
+        | st.sampled_from(
+            (
+                "WITHIN 10 seconds",
+                "WITHIN 6 seconds SLIDE 2 seconds",
+                "WITHIN 7 seconds SLIDE 3 seconds",
+                "WITHIN 4 seconds SLIDE 1 second",
+                "WITHIN 4500 ms SLIDE 1500 ms",
+            )
+        )
+    )
+    conjuncts = where + predicates
+    clauses = (
+        ("RETURN", ", ".join([*returned, "COUNT(*) AS n", *aggregates])),
+        ("PATTERN", print_pattern(pattern)),
+        ("SEMANTICS", semantics),
+        ("MIN LENGTH", str(min_length) if min_length > 1 else ""),
+        ("WHERE", " AND ".join(conjuncts)),
+        ("GROUP-BY", ", ".join(grouped)),
+        ("HAVING", having or ""),
+        ("", window or ""),
+    )
+    flags |= {"SCOPE"} if any("." in part for part in where) else set()
+    flags |= {"NEXT"} if semantics == "skip-till-next-match" else set()
+    flags |= {"CONTIGUOUS"} if semantics == "contiguous" else set()
+    flags |= {
+        name for name, text in clauses if name in {"WHERE", "GROUP-BY", "HAVING", "MIN LENGTH"} and text
+    }
+    flags |= {"WITHIN"} if window else set()
+    return Case(
+        "\n".join(f"{name} {text}".strip() for name, text in clauses if text),
+        draw(streams(pattern, max_events=max_events)),
+        frozenset(flags),
+    )
+
+
+@st.composite
+def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8) -> list[dict[str, object]]:
+    """Events for a pattern, with ties and out of order; fewer where a pattern can have many trends.
+
+    Some are planted: they spell a word of the pattern, so that most streams have a trend. The rest is noise.
+    """
+    variables = {(atom.event_type, atom.variable) for atom in atoms(pattern)}
+    crowded = max(Counter(event_type for event_type, _ in variables).values()) > 1
+    size = max_events - 2 * crowded - 2 * isinstance(pattern, Conjunction)
+    sides = [pattern.left, pattern.right] if isinstance(pattern, Conjunction) else [pattern]
+    half = draw(st.sampled_from((1, 1, 0.5)))
+    events: list[dict[str, object]] = []
+    for side in sides:
+        time = draw(st.integers(0, 2))
+        for event_type in draw(_words(side))[: size - len(events)]:
+            columns = draw(st.fixed_dictionaries(_PLANTED))
+            events.append({"type": event_type, "time": time * half} | columns)
+            time += draw(st.sampled_from((1, 1, 2)))
+    types = st.sampled_from([*dict.fromkeys(atom.event_type for atom in atoms(pattern)), OTHER_TYPE])
+    times = st.integers(0, 9).map(lambda time: time * half)
+    noise = st.fixed_dictionaries({"type": types, "time": times, **_NOISE})
+    left = size - len(events)
+    events += draw(st.lists(noise, max_size=left) | st.lists(noise, min_size=left // 2, max_size=left))
+    if draw(st.booleans()):
+        events = draw(st.permutations(events))
+    if draw(st.booleans()):
+        events = [{name: value for name, value in event.items() if value is not None} for event in events]
+    return events
+
+
+@st.composite
+def _words(draw: st.DrawFn, pattern: Pattern) -> list[str]:
+    """The types of a trend of the pattern, or of its beginning."""
+    rest = draw(st.sampled_from(branches(pattern))).body
+    word: list[str] = []
+    while (following := steps(rest)) and len(word) < 6:
+        if word and _is_done(rest) and draw(st.booleans()):
+            break
+        step = draw(st.sampled_from(following))
+        word.append(step.atom.event_type)
+        rest = step.rest
+    return word
+
+
+def _is_done(rest: Rest) -> bool:
+    """Whether a word may end here, as far as that is easily told: only parts that may be left out follow."""
+    return all(
+        isinstance(part, Star | Maybe) or (isinstance(part, Repeat) and not part.at_least) for part in rest
+    )
+
+
+_NOISE = {
+    "x": INTEGERS,
+    "y": FLOATS,
+    "s": TEXTS,
+    "b": BOOLEANS,
+    "g": st.sampled_from((1, 1, 1, 2, 2, None)),
+    "h": st.sampled_from(("u", "u", "u", "v", "v", None)),
+}
+_PLANTED = _NOISE | {"g": st.sampled_from((1,) * 9 + (2,)), "h": st.sampled_from(("u",) * 9 + ("v",))}
+
+
+@st.composite
+def patterns(draw: st.DrawFn, *, negation: bool = True, conjunction: bool = True) -> Pattern:
+    """A whole pattern: all operators, repeated types, NOT where it may stand, sometimes an outermost AND."""
+    if conjunction and draw(st.sampled_from((False,) * 7 + (True,))):
+        return Conjunction(draw(_choices(negation=False)), draw(_choices(negation=False)))
+    return draw(_choices(negation=negation and draw(st.booleans())))
+
+
+@st.composite
+def _choices(draw: st.DrawFn, *, negation: bool) -> Pattern:
+    few = (("A", "B"), ("A", "B", "C"), ("A",))
+    places = _Places(distinct=negation, types=TYPES if negation else draw(st.sampled_from(few)))
+    count = draw(st.sampled_from((1, 1, 1, 2)))
+    if negation:
+        parts = [draw(_branches(places)) for _ in range(count)]
+    else:
+        parts = [draw(_operators(places, depth=2)) for _ in range(count)]
+    return parts[0] if count == 1 else Disjunction(tuple(_flat(parts)))
+
+
+class _Places:
+    """Hands out atoms.
+
+    A pattern with NOT must be read in one way alone, so there every atom gets a variable of its own
+    (``distinct``); elsewhere variables come back, and types have up to two.
+    """
+
+    def __init__(self, *, distinct: bool, types: tuple[str, ...] = TYPES) -> None:
+        self.distinct = distinct
+        self.types = types
+        self.taken: set[str] = set()
+
+    def draw(self, draw: st.DrawFn) -> Atom:
+        event_type = draw(st.sampled_from(self.types))
+        names = (event_type, f"{event_type.lower()}1", f"{event_type.lower()}2", f"{event_type.lower()}3")
+        if not self.distinct:
+            return Atom(event_type, draw(st.sampled_from((names[0], names[0], names[1]))))
+        free = [name for name in names if name not in self.taken] or [
+            f"{event_type.lower()}{len(self.taken) + 4}"
+        ]
+        variable = draw(st.sampled_from(free[:2]))
+        self.taken.add(variable)
+        return Atom(event_type, variable)
+
+
+@st.composite
+def _operators(draw: st.DrawFn, places: _Places, depth: int) -> Pattern:
+    """A pattern without NOT, as wild as the language allows."""
+    kind = draw(st.sampled_from(("atom", "+", "SEQ", "OR", "SEQ+", "?", "*", "{n}"))) if depth else "atom"
+    again = _operators(places, depth - 1) if depth else st.nothing()
+    match kind:
+        case "atom":
+            atom = places.draw(draw)
+            return Plus(atom) if draw(st.booleans()) else atom
+        case "+":
+            return Plus(draw(again))
+        case "?":
+            return Maybe(draw(again))
+        case "*":
+            return Star(draw(again))
+        case "{n}":
+            low, high = draw(st.sampled_from(((1, 2), (2, 2), (2, None), (0, 2), (2, 3), (1, None))))
+            return Repeat(draw(again), low, high)
+        case "OR":
+            return Disjunction(tuple(_flat([draw(again), draw(again)])))
+        case _:
+            parts = tuple(draw(again) for _ in range(draw(st.sampled_from((2, 2, 3)))))
+            return Plus(Seq(parts)) if kind == "SEQ+" else Seq(parts)
+
+
+@st.composite
+def _branches(draw: st.DrawFn, places: _Places) -> Pattern:
+    """A branch of a pattern with NOT: at its edges, in the middle, or (by chance) nowhere."""
+    leading = [draw(_negations(places))] if draw(st.sampled_from((False, False, True))) else []
+    trailing = [draw(_negations(places))] if draw(st.sampled_from((False, False, True))) else []
+    first = draw(_plain(places))
+    if draw(st.booleans()):
+        middle = [draw(_negations(places))] if draw(st.sampled_from((True, True, False))) else []
+        body: list[Pattern] = [first, *middle, draw(_plain(places))]
+        if not leading and not trailing and draw(st.booleans()):
+            whole = Seq(tuple(body))
+            forms: list[Pattern] = [Plus(whole), Star(whole), Maybe(whole)]
+            return draw(st.sampled_from(forms))
+        if draw(st.sampled_from((False, False, True))):
+            body = [Plus(Seq(tuple(body)))]
+    else:
+        body = [first]
+    parts = (*leading, *body, *trailing)
+    return Seq(parts) if len(parts) > 1 else parts[0]
+
+
+@st.composite
+def _plain(draw: st.DrawFn, places: _Places) -> Pattern:
+    """A part that always matches an event, in one way alone: a neighbour for NOT."""
+    kind = draw(st.sampled_from(("atom", "+", "SEQ", "OR", "SEQ+", "?SEQ", "{n}")))
+    atom = places.draw(draw)
+    match kind:
+        case "atom":
+            return atom
+        case "+":
+            return Plus(atom)
+        case "{n}":
+            return Repeat(atom, *draw(st.sampled_from(((2, 2), (1, 2), (2, None)))))
+        case "OR":
+            return Disjunction((atom, Plus(places.draw(draw))))
+        case "?SEQ":
+            optional = Maybe(atom) if draw(st.booleans()) else Star(atom)
+            return Seq((optional, places.draw(draw)))
+        case _:
+            pair = Seq((atom, Plus(places.draw(draw))))
+            return Plus(pair) if kind == "SEQ+" else pair
+
+
+@st.composite
+def _negations(draw: st.DrawFn, places: _Places) -> Negation:
+    kind = draw(st.sampled_from(("atom", "atom", "SEQ", "SEQ NOT", "OR", "+")))
+    atom = places.draw(draw)
+    match kind:
+        case "atom":
+            return Negation(atom)
+        case "+":
+            return Negation(Plus(atom))
+        case "OR":
+            return Negation(Disjunction((atom, places.draw(draw))))
+        case "SEQ NOT":
+            return Negation(Seq((atom, Negation(places.draw(draw)), places.draw(draw))))
+        case _:
+            return Negation(Seq((atom, places.draw(draw))))
+
+
+@st.composite
+def _equivalences(draw: st.DrawFn, pattern: Pattern, *, scopes: bool) -> tuple[list[str], list[str]]:
+    """(conjuncts, grouped attributes)."""
+    agreed = draw(st.lists(st.sampled_from(("g", "h")), max_size=2, unique=True))
+    grouped = draw(st.lists(st.sampled_from(("g", "h")), max_size=2, unique=True))
+    if scopes and draw(st.sampled_from((False, False, False, True))):
+        name = draw(st.sampled_from(_names(pattern, negative=True)))
+        free = [attribute for attribute in ("h", "g", "x", "s") if attribute not in agreed]
+        agreed.append(f"{name}.{draw(st.sampled_from(free))}")
+    return ([f"[{', '.join(draw(st.permutations(agreed)))}]"] if agreed else []), grouped
+
+
+@st.composite
+def _predicates(draw: st.DrawFn, pattern: Pattern) -> str:
+    """A conjunct: local, or between variables that can be adjacent."""
+    pairs = _adjacent(pattern)
+    if not pairs or draw(st.booleans()):
+        v = draw(st.sampled_from(_names(pattern, negative=True)))
+        return draw(
+            st.sampled_from(
+                (
+                    f"{v}.x > 1",
+                    f"{v}.x != 2",
+                    f"{v}.y <= 1.0",
+                    f"{v}.s = 'p'",
+                    f"{v}.s >= 'p'",
+                    f"{v}.b = TRUE",
+                    f"{v}.x % 2 = 1",
+                    f"{v}.y % 2 < 1",
+                    f"{v}.x / 2 >= {v}.y",
+                    f"({v}.x = 1 OR {v}.y > 0)",
+                    f"NOT ({v}.x = 1 AND {v}.b = FALSE)",
+                )
+            )
+        )
+    p, q = draw(st.sampled_from(pairs))
+    compare = st.sampled_from(("<", "<=", ">", ">=", "=", "!="))
+    one, other = draw(compare), draw(compare)
+    return draw(
+        st.sampled_from(
+            (
+                f"{p}.x {one} NEXT({q}).x",
+                f"{p}.y {one} NEXT({q}).y",
+                f"{p}.x {one} NEXT({q}).y",
+                f"NEXT({q}).x {one} {p}.x",
+                f"{p}.s {one} NEXT({q}).s",
+                f"{p}.b = NEXT({q}).b",
+                f"{p}.b != NEXT({q}).b",
+                f"{p}.x * 2 {one} NEXT({q}).x + 1",
+                f"-{p}.y - 0.5 {one} NEXT({q}).x * -1",
+                f"{p}.x {one} NEXT({q}).x AND {p}.y {other} NEXT({q}).y",
+                f"({p}.x {one} NEXT({q}).x OR {p}.s {other} NEXT({q}).s)",
+                f"({p}.x {one} NEXT({q}).x OR {p}.b = TRUE)",
+                f"NOT ({p}.x {one} NEXT({q}).x AND {p}.s {other} NEXT({q}).s)",
+                f"({p}.x + NEXT({q}).x) % 2 = 0",
+                f"{p}.x * NEXT({q}).x {one} 3",
+                f"{p}.x / NEXT({q}).x {one} {p}.y",
+            )
+        )
+    )
+
+
+@st.composite
+def _aggregates(draw: st.DrawFn, pattern: Pattern) -> str:
+    v = draw(st.sampled_from(_names(pattern, negative=False)))
+    functions = ("COUNT({})", "SUM({}.x)", "MIN({}.x)", "MAX({}.y)", "AVG({}.x)", "SUM({}.y)", "MIN({}.s)")
+    return draw(st.sampled_from((*functions, "MAX({}.x)", "MIN({}.y)", "MAX({}.s)", "AVG({}.y)"))).format(v)
+
+
+@st.composite
+def _having(draw: st.DrawFn, pattern: Pattern, grouped: list[str]) -> str:
+    v = draw(st.sampled_from(_names(pattern, negative=False)))
+    choices = [
+        "COUNT(*) > 1",
+        "n <= 3",
+        f"SUM({v}.x) > 2",
+        f"MIN({v}.y) < 1.0 OR n > 2",
+        f"AVG({v}.x) >= COUNT({v})",
+    ]
+    choices += [f"{name} = {value}" for name, value in (("g", 1), ("h", "'u'")) if name in grouped]
+    return draw(st.sampled_from(choices))
+
+
+def _names(pattern: Pattern, *, negative: bool) -> list[str]:
+    """The variables, and the types that have variables but are none."""
+    found = list(atoms(pattern, negative=negative))
+    return list(dict.fromkeys([atom.variable for atom in found] + [atom.event_type for atom in found]))
+
+
+def _adjacent(pattern: Pattern) -> list[tuple[str, str]]:
+    """Pairs of variables that a trend, or a match of a NOT, can have side by side."""
+    if isinstance(pattern, Conjunction):
+        return list(dict.fromkeys(_adjacent(pattern.left) + _adjacent(pattern.right)))
+    pairs: dict[tuple[str, str], None] = {}
+    bodies = [branch.body for branch in branches(pattern)]
+    bodies += [(node.body,) for node in _nodes(pattern) if isinstance(node, Negation)]
+    for body in bodies:
+        todo: list[tuple[str, Rest]] = [(step.atom.variable, step.rest) for step in steps(body)]
+        seen = set(todo)
+        while todo:
+            variable, rest = todo.pop()
+            for step in steps(rest):
+                pairs[variable, step.atom.variable] = None
+                after = (step.atom.variable, step.rest)
+                if after not in seen:
+                    seen.add(after)
+                    todo.append(after)
+    return list(pairs)
+
+
+def _nodes(pattern: Pattern) -> list[Pattern]:
+    match pattern:
+        case Atom():
+            below: tuple[Pattern, ...] = ()
+        case Seq(parts=parts) | Disjunction(parts=parts):
+            below = parts
+        case Conjunction(left=left, right=right):
+            below = (left, right)
+        case _:
+            below = (pattern.body,)
+    return [pattern, *(node for part in below for node in _nodes(part))]
+
+
+def _flat(parts: list[Pattern]) -> list[Pattern]:
+    """OR directly in OR is one OR, as the parser reads it."""
+    return [inner for part in parts for inner in (part.parts if isinstance(part, Disjunction) else (part,))]
