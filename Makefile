@@ -50,7 +50,7 @@ bench-quick: $(READY) ## run small benchmarks (minutes)
 	$(BIN)/greta bench --quick
 
 docs: $(READY) ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove caches and built files, keep .venv
 	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
