@@ -1,0 +1,1 @@
+"""A plan, shown: in words, tables and pictures; ``greta.plan.explain`` is the way in."""
