@@ -92,3 +92,8 @@ def test_a_condition_is_printed_with_no_needless_parentheses_or_quotes(text: str
 )
 def test_a_duration_is_printed_in_its_largest_whole_unit(text: str, canonical: str) -> None:
     assert str(parse(f"RETURN COUNT(*) PATTERN A WITHIN {text}")).splitlines()[-1] == f"WITHIN {canonical}"
+
+
+def test_patterns_and_expressions_print_as_text_too() -> None:
+    query = parse("RETURN COUNT(*) PATTERN (Stock S)+ WHERE S.price>1")
+    assert (str(query.pattern), str(query.where[0])) == ("Stock S+", "S.price > 1")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal
+from typing import Literal, cast
 
 from greta.errors import NOWHERE, Span
 
@@ -18,11 +18,33 @@ def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)
 
 
+class _PrintedPattern:
+    """``str`` of a pattern is its text, as of a whole query."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from greta.lang.printer import print_pattern
+
+        return print_pattern(cast("Pattern", self))
+
+
+class _PrintedExpression:
+    """``str`` of an expression is its text, as of a whole query."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        from greta.lang.printer import print_expression
+
+        return print_expression(cast("Expression", self))
+
+
 # Patterns
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(_PrintedPattern):
     """One event: ``Stock S``. A type without a variable is its own variable."""
 
     event_type: str
@@ -31,7 +53,7 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Seq:
+class Seq(_PrintedPattern):
     """``SEQ(P, Q, ...)``: one after another in time; parts may be ``Negation``."""
 
     parts: tuple[Pattern, ...]
@@ -39,7 +61,7 @@ class Seq:
 
 
 @dataclass(frozen=True, slots=True)
-class Plus:
+class Plus(_PrintedPattern):
     """``P+``"""
 
     body: Pattern
@@ -47,7 +69,7 @@ class Plus:
 
 
 @dataclass(frozen=True, slots=True)
-class Star:
+class Star(_PrintedPattern):
     """``P*``"""
 
     body: Pattern
@@ -55,7 +77,7 @@ class Star:
 
 
 @dataclass(frozen=True, slots=True)
-class Maybe:
+class Maybe(_PrintedPattern):
     """``P?``"""
 
     body: Pattern
@@ -63,7 +85,7 @@ class Maybe:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(_PrintedPattern):
     """``P{n}``, ``P{n,}`` (``at_most`` is None) and ``P{n,m}``."""
 
     body: Pattern
@@ -73,7 +95,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Disjunction:
+class Disjunction(_PrintedPattern):
     """``P OR Q OR ...``"""
 
     parts: tuple[Pattern, ...]
@@ -81,7 +103,7 @@ class Disjunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(_PrintedPattern):
     """``NOT P``, only inside ``SEQ``."""
 
     body: Pattern
@@ -89,7 +111,7 @@ class Negation:
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(_PrintedPattern):
     """``P AND Q``, only outermost: pairs of different trends."""
 
     left: Pattern
@@ -104,7 +126,7 @@ Pattern = Atom | Seq | Plus | Star | Maybe | Repeat | Disjunction | Negation | C
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(_PrintedExpression):
     """``10`` is an int, ``10.0`` and ``1e1`` are floats; a sign belongs to the number."""
 
     value: int | float
@@ -112,7 +134,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class Text(_PrintedExpression):
     """``'IBM'``; a quote inside is written twice."""
 
     value: str
@@ -120,7 +142,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Boolean:
+class Boolean(_PrintedExpression):
     """``TRUE`` or ``FALSE``"""
 
     value: bool
@@ -128,7 +150,7 @@ class Boolean:
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(_PrintedExpression):
     """``S.price``, or ``NEXT(S).price`` where ``next``. ``variable`` may also be an event type's name."""
 
     variable: str
@@ -138,7 +160,7 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(_PrintedExpression):
     """A bare name in HAVING: a grouped attribute or the name of a returned aggregate."""
 
     name: str
@@ -149,7 +171,7 @@ AggregateFunction = Literal["COUNT", "MIN", "MAX", "SUM", "AVG"]
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(_PrintedExpression):
     """``COUNT(*)`` (no variable), ``COUNT(S)`` (no attribute), ``MIN MAX SUM AVG (S.price)``."""
 
     function: AggregateFunction
@@ -173,7 +195,7 @@ ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
 @dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(_PrintedExpression):
     """``S.price * 2``; operators of one rank group from the left."""
 
     operator: ArithmeticOperator
@@ -183,7 +205,7 @@ class Arithmetic:
 
 
 @dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(_PrintedExpression):
     """Unary minus. ``-5`` itself is ``Number(-5)``."""
 
     operand: Expression
@@ -191,7 +213,7 @@ class Negative:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(_PrintedExpression):
     """``<>`` is read as ``!=``."""
 
     operator: ComparisonOperator
@@ -201,7 +223,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(_PrintedExpression):
     """At least two parts, none of them an ``And``."""
 
     parts: tuple[Expression, ...]
@@ -209,7 +231,7 @@ class And:
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(_PrintedExpression):
     """At least two parts, none of them an ``Or``."""
 
     parts: tuple[Expression, ...]
@@ -217,7 +239,7 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(_PrintedExpression):
     """``NOT S.price > 10``"""
 
     operand: Expression
