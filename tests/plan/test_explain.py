@@ -144,6 +144,32 @@ def test_a_negative_template_takes_part_in_the_cost() -> None:
     assert explain(counting("SEQ(A, NOT SEQ(C, D), B)", "WHERE C.x < NEXT(D).x")).cost == "O(log n)"
 
 
+@pytest.mark.parametrize(
+    ("where", "access", "cost"),
+    [
+        ("", "ordered: range sum over time", "O(log n)"),
+        ("WHERE A.x < NEXT(B).x", "ordered: range sum over A.x and time", "O(√n)"),
+    ],
+)
+def test_a_guarded_transition_sums_a_range_of_time(where: str, access: str, cost: str) -> None:
+    (template,) = explain(counting("SEQ(A, NOT C, B)", where)).to_dict()["templates"]
+    assert [(t["access"], t["cost"]) for t in template["transitions"]] == [(access, cost)]
+
+
+@pytest.mark.parametrize(
+    ("clauses", "scope"),
+    [
+        ("", "Over all events:"),
+        ("GROUP-BY g, h", "For each g and h:"),
+        ("WITHIN 1 hour", "For each window of 1 hour:"),
+        ("WITHIN 10 seconds SLIDE 3 seconds", "For each window of 10 seconds, a new one every 3 seconds:"),
+        ("GROUP-BY g WITHIN 1 hour", "For each window of 1 hour and each g:"),
+    ],
+)
+def test_the_words_say_for_what_a_row_is_returned(clauses: str, scope: str) -> None:
+    assert explain(counting("A", clauses)).words.startswith(f"{scope} the number of trends.")
+
+
 def test_the_json_holds_the_dict() -> None:
     explanation = explain(Q3)
     facts = explanation.to_dict()

@@ -23,7 +23,8 @@ def link_order(link: Link) -> str:
         case AccessPath.FREE | AccessPath.EQUAL:
             return "1"
         case AccessPath.ORDERED:
-            return "log n" if len(link.ordered) < 2 else "√n"
+            # All NOTs of a link share one cut-off in time, which is one more range.
+            return "log n" if len(link.ordered) + bool(link.negations) < 2 else "√n"
         case AccessPath.GENERAL:
             return "n"
 

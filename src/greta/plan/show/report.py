@@ -67,7 +67,9 @@ def conditions(link: Link) -> tuple[str, ...]:
 def access(link: Link) -> str:
     """The access path in words."""
     keys = words.listed([print_expression(e.previous) for e in link.equal])
-    ranges = words.listed([print_expression(o.previous) for o in link.ordered])
+    ranges = words.listed(
+        [*(print_expression(o.previous) for o in link.ordered), *["time"] * bool(link.negations)]
+    )
     per_key = f", per {keys}" if keys else ""
     match link.path:
         case AccessPath.FREE:

@@ -159,14 +159,14 @@ def aggregate(node: Aggregate, counted: str = "trends") -> str:
 
 
 def _scope(query: Query) -> str:
-    scopes = []
-    if query.window is not None:
-        within, slide = query.window.within.milliseconds, query.window.slide.milliseconds
-        sliding = "" if within == slide else f", a new one every {duration(slide, every=True)},"
-        scopes.append(f"each window of {duration(within)}{sliding}")
-    if query.group_by:
-        scopes.append(f"each {listed([attribute.name for attribute in query.group_by])}")
-    return f"For {' and '.join(scopes)}:" if scopes else "Over all events:"
+    group = f"each {listed([attribute.name for attribute in query.group_by])}" if query.group_by else ""
+    if query.window is None:
+        return f"For {group}:" if group else "Over all events:"
+    within, slide = query.window.within.milliseconds, query.window.slide.milliseconds
+    window = f"each window of {duration(within)}"
+    if slide != within:
+        window += f", a new one every {duration(slide, every=True)}" + "," * bool(group)
+    return f"For {window} and {group}:" if group else f"For {window}:"
 
 
 def _trends(query: Query) -> str:
