@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
+    "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
 }
 """Sub-commands in the order of ``greta --help``, each with its one-line help."""
 

@@ -1,0 +1,214 @@
+"""One event file: its columns as Arrow, and the line or row of whatever cannot be read."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from greta.datasets.files import Format
+from greta.errors import DataError
+
+
+@dataclass(slots=True)
+class Source:
+    """A file and its format. Places are only looked for when there is an error to report."""
+
+    path: Path
+    format: Format
+    _json: pa.Table | None = field(default=None, init=False, repr=False)
+    """JSON lines name their columns in every line, so they are read whole to learn the names, and kept."""
+
+    def names(self) -> list[str]:
+        """The columns there are."""
+        with _readable(self.path):
+            match self.format:
+                case "parquet":
+                    return list(pyarrow.parquet.read_schema(self.path).names)
+                case "csv":
+                    with self.path.open(newline="", encoding="utf-8-sig") as file:
+                        return next(csv.reader(file), [])
+                case "jsonl":
+                    return list(self._read_json().column_names)
+
+    def read(self, columns: list[str], as_text: set[str]) -> pa.Table:
+        """These columns; in CSV, which has no types, those ``as_text`` are not guessed at."""
+        with _readable(self.path):
+            match self.format:
+                case "parquet":
+                    return pyarrow.parquet.read_table(self.path, columns=columns, partitioning=None)
+                case "csv":
+                    return self._read_csv(columns, as_text)
+                case "jsonl":
+                    return self._read_json().select(columns)
+
+    def convert(self, values: pa.ChunkedArray, target: pa.DataType, column: str) -> pa.ChunkedArray:
+        """Cast a column; the first value that resists is reported with its place."""
+        try:
+            return values.cast(target)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            row = _first_failure(values, target)
+            value = values[row].as_py()
+        kind = "time" if pa.types.is_timestamp(target) else str(target)
+        raise DataError(
+            f"{self.place(row)}: column {column}: {value!r} cannot be read as {kind}\n"
+            f"hint: {_way_out(target)}"
+        )
+
+    def demand_values(self, values: pa.ChunkedArray, column: str, hint: str) -> None:
+        """``DataError`` at the first NULL of a column that may have none."""
+        if values.null_count:
+            row = pc.index(pc.is_null(values), True).as_py()
+            raise DataError(f"{self.place(row)}: column {column} is NULL\nhint: {hint}")
+
+    def place(self, row: int) -> str:
+        """Where a row, counted from 0, is: ``file:line``, or ``file, row n`` where there are no lines."""
+        if self.format == "parquet":
+            return f"{self.path}, row {row + 1}"
+        rows: Iterator[tuple[int, object]] = self._csv_rows() if self.format == "csv" else self._json_lines()
+        line, _ = next(islice(rows, row, None))
+        return f"{self.path}:{line}"
+
+    def _read_csv(self, columns: list[str], as_text: set[str]) -> pa.Table:
+        try:
+            return pyarrow.csv.read_csv(
+                self.path,
+                parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(
+                    include_columns=columns,
+                    column_types=dict.fromkeys(as_text, pa.string()),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                    null_values=["", "NULL", "null"],
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            self._explain_csv(columns, as_text, error)
+
+    def _explain_csv(self, columns: list[str], as_text: set[str], error: pa.ArrowInvalid) -> NoReturn:
+        """Find the line that Arrow, reading blocks in parallel, could not name."""
+        header = self.names()
+        numeric = [
+            name for name in columns if name not in as_text and f"column #{header.index(name)}:" in str(error)
+        ]
+        for line, fields in self._csv_rows():
+            if len(fields) != len(header):
+                raise DataError(
+                    f"{self.path}:{line}: {len(fields)} fields under {len(header)} columns\n"
+                    "hint: put text with commas into double quotes"
+                ) from error
+            for name in numeric:
+                value = fields[header.index(name)]
+                if f"'{value}'" in str(error):
+                    raise DataError(
+                        f"{self.path}:{line}: column {name}: {value!r} is unlike the values before it\n"
+                        f'hint: correct it, or read the column as text: types={{"{name}": pa.string()}}'
+                    ) from error
+        raise DataError(f"{self.path}: {error}\nhint: is it CSV with a header?") from error
+
+    def _csv_rows(self) -> Iterator[tuple[int, list[str]]]:
+        """First line number and fields of each row after the header."""
+        with self.path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            reader = csv.reader(file)
+            next(reader, None)
+            line = reader.line_num
+            for fields in reader:
+                # A blank line is no row, for Arrow as for this reader.
+                if fields:
+                    yield line + 1, fields
+                line = reader.line_num
+
+    def _read_json(self) -> pa.Table:
+        if self._json is None:
+            try:
+                self._json = pyarrow.json.read_json(self.path)
+            except pa.ArrowInvalid as error:
+                self._explain_json(error)
+        return self._json
+
+    def _explain_json(self, error: pa.ArrowInvalid) -> NoReturn:
+        """Find the line that Arrow names only within a block."""
+        kinds: dict[str, str] = {}
+        for line, text in self._json_lines():
+            try:
+                row = json.loads(text)
+            except ValueError as cause:
+                raise DataError(
+                    f"{self.path}:{line}: not JSON: {cause}\nhint: JSON lines have one whole object per line"
+                ) from error
+            if not isinstance(row, dict):
+                raise DataError(
+                    f"{self.path}:{line}: not an object\nhint: JSON lines have one whole object per line"
+                ) from error
+            for name, value in row.items():
+                kind = _json_kind(value)
+                if kind != "null" and kinds.setdefault(name, kind) != kind:
+                    raise DataError(
+                        f"{self.path}:{line}: column {name}: {value!r} is a {kind}, not a {kinds[name]}\n"
+                        "hint: give the column values of one kind"
+                    ) from error
+        raise DataError(f"{self.path}: {error}\nhint: JSON lines have one whole object per line") from error
+
+    def _json_lines(self) -> Iterator[tuple[int, str]]:
+        with self.path.open(encoding="utf-8", errors="replace") as file:
+            for line, text in enumerate(file, start=1):
+                if text.strip():
+                    yield line, text
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what the system and Arrow say about an unreadable file into ``DataError``."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a text file\nhint: save it as UTF-8") from error
+    except pa.ArrowInvalid as error:
+        raise DataError(f"{path}: {error}\nhint: is the format right?") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"{path}: cannot be read: {reason}\nhint: check the path") from error
+
+
+def _first_failure(values: pa.ChunkedArray, target: pa.DataType) -> int:
+    """Row of the first value that cannot be cast, by halving: O(n) altogether."""
+    low, high = 0, len(values)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            values.slice(low, middle - low).cast(target)
+            low = middle
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            high = middle
+    return low
+
+
+def _way_out(target: pa.DataType) -> str:
+    if pa.types.is_timestamp(target):
+        return "write times alike, e.g. 2024-01-02T09:30:00.5Z, or as numbers with time_unit"
+    return "correct the value, leave it empty, or read the column as text"
+
+
+def _json_kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "truth value"
+        case int() | float():
+            return "number"
+        case str():
+            return "text"
+        case _:
+            return "structure"
