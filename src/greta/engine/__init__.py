@@ -1,1 +1,5 @@
-"""Plan and columns in, rows out: in this process, in a Spark task, in a Spark state."""
+"""The engine: a plan over columns of events, computed in this process; Spark's executors run the same code."""
+
+from greta.engine.aggregate import aggregate
+
+__all__ = ["aggregate"]

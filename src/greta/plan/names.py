@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from greta.errors import QueryMeaningError
 from greta.lang.nodes import Atom, Negation, Pattern
 from greta.lang.walk import walk
+from greta.lang.words import quoted
 from greta.plan.draft import Draft
 
 MAX_VARIABLES = 64
 
 
 def resolve_names(draft: Draft) -> None:
-    """Collect the variables; a type's name stands for all its variables, even where one is named so."""
+    """Collect the variables; a name that is no variable but an event type stands for all its variables."""
     atoms = _atoms(draft.query.pattern)
+    event_types = dict.fromkeys(atom.event_type for atom in atoms)
+    taken = {*event_types, *(atom.variable for atom in atoms)}
     for atom in atoms:
+        if atom.variable != atom.event_type and atom.variable in event_types:
+            raise QueryMeaningError(
+                f"{atom.variable} is both a variable for {atom.event_type} and an event type of the pattern",
+                span=atom.span,
+                hint=f"name the variable differently: {_renamed(atom, taken)}",
+            )
         known = draft.types.setdefault(atom.variable, atom.event_type)
         if known != atom.event_type:
             raise QueryMeaningError(
                 f"the variable {atom.variable} is used for two event types, {known} and {atom.event_type}",
                 span=atom.span,
-                hint=f"give each type its own variable: {atom.event_type} {_unused(atom.variable, draft)}",
+                hint=f"give each type its own variable: {_renamed(atom, taken)}",
             )
         if len(draft.types) > MAX_VARIABLES:
             raise QueryMeaningError(
@@ -27,17 +38,10 @@ def resolve_names(draft: Draft) -> None:
                 span=atom.span,
                 hint="let one variable stand for several places of the same type, or split the query",
             )
-    event_types = dict.fromkeys(draft.types.values())
-    for atom in atoms:
-        if atom.variable != atom.event_type and atom.variable in event_types:
-            raise QueryMeaningError(
-                f"{atom.variable} is both a variable for {atom.event_type} and an event type of the pattern",
-                span=atom.span,
-                hint=f"name the variable differently: {atom.event_type} {_unused(atom.variable, draft)}",
-            )
     draft.variables_of = {variable: frozenset({variable}) for variable in draft.types}
     for event_type in event_types:
-        draft.variables_of[event_type] = frozenset(v for v, t in draft.types.items() if t == event_type)
+        of_type = frozenset(v for v, t in draft.types.items() if t == event_type)
+        draft.variables_of.setdefault(event_type, of_type)
     draft.positive = _positive(draft.query.pattern)
 
 
@@ -57,6 +61,6 @@ def _positive(pattern: Pattern) -> frozenset[str]:
     return frozenset(found)
 
 
-def _unused(variable: str, draft: Draft) -> str:
-    taken = {*draft.types, *draft.types.values()}
-    return next(name for n in range(2, MAX_VARIABLES + 3) if (name := f"{variable}{n}") not in taken)
+def _renamed(atom: Atom, taken: set[str]) -> str:
+    unused = next(name for n in count(2) if (name := f"{atom.variable}{n}") not in taken)
+    return f"{quoted(atom.event_type)} {quoted(unused)}"

@@ -1,0 +1,115 @@
+"""The whole path in one function: events → table → plan → kernels → groups → rows."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+
+from greta.engine.frames import Stream
+from greta.engine.results import Merged, finish, group_partitions, merge, merge_block
+from greta.engine.run import Execution, Numbers
+from greta.engine.tables import Events, require_column, schema_of, to_table
+from greta.errors import DataError, GretaError
+from greta.lang.nodes import Query
+from greta.plan.analyze import analyze
+from greta.plan.nodes import Plan, SlotKind
+
+
+def aggregate(
+    events: Events,
+    query: Query | str | Plan,
+    *,
+    time: str = "time",
+    type: str = "type",
+    numbers: Numbers = "double",
+) -> pa.Table:
+    """Aggregate all trends of a query over a table of events, building none of them.
+
+    Takes an Arrow table, a pandas or Polars frame or a list of dicts, in any order of time; gives an Arrow table
+    with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
+    with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
+
+    >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
+    >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
+    [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    """
+    if numbers not in get_args(Numbers):
+        raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
+    table = to_table(events)
+    require_column(table.schema, time, "time", "time")
+    require_column(table.schema, type, "type", "type")
+    plan = plan_for(query, table.schema, time, type)
+    needed = list(dict.fromkeys((time, type, *plan.attributes)))
+    stream = Stream.of(plan, table.select(needed), time, type)
+    return run(stream, numbers)
+
+
+def plan_for(query: Query | str | Plan, schema: pa.Schema, time: str, type_: str) -> Plan:
+    """The plan of a query for events of an Arrow schema."""
+    if isinstance(query, Plan):
+        query = query.query
+    for name in (time, type_):
+        if schema.names.count(name) > 1:
+            raise DataError(f"the events have several columns named {name!r}")
+    return analyze(query, schema_of(schema))
+
+
+def run(stream: Stream, numbers: Numbers) -> pa.Table:
+    """All rows of the answer."""
+    plan = stream.plan
+    execution = Execution(stream, numbers)
+    groups = group_partitions(stream, execution.frame, execution.scopes)
+    parts = [merge_block(plan, block, groups) for block in execution.blocks()]
+    if not parts:
+        parts = [_nothing(plan)]
+    if len(parts) == 1:
+        merged = parts[0]
+    elif groups.whole:
+        merged = _join(parts)
+    else:
+        merged = merge(parts)
+    merged = _sorted(merged)
+    decoders = {
+        at: stream.columns.extremes(slot.attribute)[1]
+        for at, slot in enumerate(plan.slots)
+        if slot.kind in (SlotKind.MIN, SlotKind.MAX) and slot.attribute is not None
+    }
+    floating = {
+        at
+        for at, slot in enumerate(plan.slots)
+        if slot.kind is SlotKind.SUM and slot.attribute is not None and not stream.columns.is_integer(slot.attribute)
+    }
+    return finish(plan, stream.clock, merged, groups.attributes, decoders, numbers, floating)
+
+
+def _nothing(plan: Plan) -> Merged:
+    none = np.empty(0, dtype=np.int64)
+    extreme = (SlotKind.MIN, SlotKind.MAX)
+    return Merged(
+        none,
+        none,
+        {at: np.empty(0) for at, slot in enumerate(plan.slots) if slot.kind not in extreme},
+        {at: none for at, slot in enumerate(plan.slots) if slot.kind in extreme},
+    )
+
+
+def _join(parts: list[Merged]) -> Merged:
+    return Merged(
+        np.concatenate([p.group for p in parts]),
+        np.concatenate([p.window for p in parts]),
+        {at: np.concatenate([p.adds[at] for p in parts]) for at in parts[0].adds},
+        {at: np.concatenate([p.maxes[at] for p in parts]) for at in parts[0].maxes},
+    )
+
+
+def _sorted(merged: Merged) -> Merged:
+    """By window, then group."""
+    order = np.lexsort((merged.group, merged.window))
+    return Merged(
+        merged.group[order],
+        merged.window[order],
+        {at: column[order] for at, column in merged.adds.items()},
+        {at: column[order] for at, column in merged.maxes.items()},
+    )

@@ -1,0 +1,148 @@
+"""Matches of negative sub-patterns, reduced to what they forbid: (end, latest start) per partition (§5.2).
+
+Whether a match lies in a window, closes it, opens it or fills a gap depends only on when it ends and on the
+latest start among the matches that end there; so negative templates run once, without windows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.engine.codes import Codes
+from greta.engine.frames import Stream
+from greta.engine.partitions import Frame
+from greta.engine.program import Compiler
+from greta.kernels.layout import Events, Lanes
+from greta.kernels.numbers import DOUBLE, NOTHING
+from greta.kernels.propagate import propagate
+from greta.kernels.sorting import argsort, order_by_group
+from greta.kernels.windows import cutoffs
+from greta.plan.nodes import NegativeTemplate, Place, Slot, SlotKind, Template
+
+Int = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Barriers:
+    """Per partition of the parent's frame: which slice of the ends (ascending) and starts concerns it."""
+
+    of_partition: Int
+    offsets: Int
+    ends: Int
+    starts: Int
+
+
+def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]) -> list[Barriers]:
+    """Barriers of every negative of a template, as seen from its frame."""
+    return [_barriers(stream, negative, frame, positive_scopes) for negative in template.negatives]
+
+
+def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Codes | None]:
+    """Per negative in the middle: the cut-off of every event of the frame."""
+    result: list[Codes | None] = []
+    time = stream.time[frame.rows]
+    for negative, barrier in zip(template.negatives, barriers, strict=True):
+        if negative.place is not Place.BETWEEN:
+            result.append(None)
+            continue
+        found = np.empty(len(frame.rows), dtype=np.int64)
+        cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found)
+        result.append(found)
+    return result
+
+
+def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:
+    template = negative.template
+    scopes = tuple(s for s in range(len(stream.plan.partitioning.scopes)) if _touches(stream, s, template))
+    frame = stream.frame(template, scopes, keep_all=False)
+    inner = all_barriers(stream, template, frame, tuple(sorted({*positive_scopes, *scopes})))
+    latest = _latest_starts(stream, template, frame, inner)
+    partition = np.repeat(np.arange(len(frame.offsets) - 1), np.diff(frame.offsets))
+    hit = np.flatnonzero(latest != NOTHING)
+    time = stream.time[frame.rows[hit]]
+    shared = [at for at, s in enumerate(scopes) if s in positive_scopes]
+    shared_scopes = [scopes[at] for at in shared]
+    own_key = _keys(frame, shared)
+    parent_key = _keys(parent, [positive_scopes.index(s) for s in shared_scopes])
+    # A parent partition whose value no negative event has meets only the matches without any value.
+    fallback = parent_key.copy()
+    fallback[1:] = -1
+    known, own = np.unique(own_key, axis=1, return_inverse=True)
+    own = own.reshape(-1)
+    names = {tuple(key): at for at, key in enumerate(known.T.tolist())}
+    of_partition = np.array(
+        [
+            names.get(tuple(key), names.get(tuple(other), -1))
+            for key, other in zip(parent_key.T.tolist(), fallback.T.tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    ) if shared else _common_lookup(known[0], parent_key[0])
+    by_end = argsort(time)
+    group = own[partition[hit]].astype(np.int32)
+    offsets, order = order_by_group(group, known.shape[1], by_end)
+    return Barriers(of_partition, offsets, time[order], latest[hit][order])
+
+
+def _touches(stream: Stream, scope: int, template: Template) -> bool:
+    return not stream.plan.partitioning.scopes[scope].variables.isdisjoint(template.variables)
+
+
+def _keys(frame: Frame, scopes: list[int]) -> Int:
+    """[common number and scope values, partition]"""
+    return np.vstack((frame.common[None, :], frame.scope_values[scopes]))
+
+
+def _common_lookup(known: Int, wanted: Int) -> Int:
+    if not len(known):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(known[at] == wanted, at, -1).astype(np.int64)
+
+
+def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list[Barriers]) -> Int:
+    """Per event of the frame: the latest start of a match that ends there."""
+    time = stream.time[frame.rows]
+    compiler = Compiler(stream.columns, stream.bits, frame.rows, time)
+    cuts = middle_cutoffs(stream, template, frame, inner)
+    automaton = compiler.compile(
+        template, cuts, [Slot(SlotKind.TRENDS)], [Slot(SlotKind.MAX, template.variables)], double=True
+    )
+    # Only a start counts: the extreme is the time of the event that begins the match.
+    automaton = automaton._replace(
+        maxes=automaton.start.reshape(1, -1), seen=np.zeros_like(automaton.seen), clip=np.zeros_like(automaton.clip)
+    )
+    partitions = len(frame.offsets) - 1
+    events = Events(
+        offsets=frame.offsets,
+        time=time,
+        mask=frame.mask,
+        codes=compiler.codes.stack(len(time), np.int64),
+        values=compiler.values.stack(len(time), np.float64),
+        doubles=compiler.doubles.stack(len(time), np.float64),
+        integers=np.empty((0, len(time)), dtype=np.int64),
+        ranks=compiler.ranks.stack(len(time), np.int64),
+        required=np.zeros(partitions, dtype=np.int64),
+    )
+    whole = Lanes(
+        np.arange(partitions + 1, dtype=np.int64),
+        np.ascontiguousarray(frame.offsets[:-1]).reshape(1, -1),
+        np.ascontiguousarray(frame.offsets[1:]).reshape(1, -1),
+    )
+    latest = np.full(len(time), NOTHING, dtype=np.int64)
+    propagate(
+        automaton,
+        events,
+        whole,
+        np.arange(partitions),
+        1,
+        DOUBLE,
+        1,
+        np.empty((partitions, 1)),
+        np.empty((partitions, 1), dtype=np.int64),
+        latest,
+        np.zeros(partitions, dtype=np.uint8),
+    )
+    return latest

@@ -1,0 +1,100 @@
+"""Order-preserving 64-bit codes: numbers, text, booleans and timestamps compare as plain integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.kernels.numbers import NOTHING
+
+if TYPE_CHECKING:
+    from greta.engine.values import Value
+
+Codes = NDArray[np.int64]
+Decoder = Callable[[Codes], pa.Array]
+
+_SAFE = 2**62
+"""Integers beyond this are ranked instead, so that a code plus or minus one never overflows."""
+
+
+def as_array(value: Value, length: int) -> pa.Array:
+    """A constant becomes a column of itself."""
+    if isinstance(value, pa.Scalar):
+        return pa.repeat(value, length)
+    if isinstance(value, pa.ChunkedArray):
+        return value.combine_chunks()
+    return value
+
+
+def encode(array: pa.Array) -> tuple[Codes, Decoder]:
+    """Codes of a column, and the way back from codes to values."""
+    (codes,), decode = encode_together(array)
+    return codes, decode
+
+
+def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
+    """Codes of several columns that can be compared with each other."""
+    types = {array.type for array in arrays}
+    if any(pa.types.is_string(type_) for type_ in types):
+        return _ranked(arrays, pa.string())
+    if any(pa.types.is_floating(type_) for type_ in types):
+        return [_float_codes(array.cast(pa.float64())) for array in arrays], _decode_floats
+    timestamps = [type_ for type_ in types if pa.types.is_timestamp(type_)]
+    if timestamps:
+        common = max(timestamps, key=lambda type_: ["s", "ms", "us", "ns"].index(type_.unit))
+        plain = [array.cast(common).view(pa.int64()) for array in arrays]
+        return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(common)
+    if any(pa.types.is_duration(type_) for type_ in types):
+        plain = [array.cast(pa.duration("ns")).view(pa.int64()) for array in arrays]
+        return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(pa.duration("ns"))
+    if types == {pa.bool_()}:
+        return [_plain_codes(array.cast(pa.int64())) for array in arrays], lambda codes: pa.array(codes == 1)
+    whole = [array.cast(pa.int64()) for array in arrays]
+    if any(_exceeds(array) for array in whole):
+        return _ranked(whole, pa.int64())
+    return [_plain_codes(array) for array in whole], lambda codes: pa.array(codes, type=pa.int64())
+
+
+def _exceeds(array: pa.Array) -> bool:
+    extremes = pc.min_max(array)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    return low is not None and (low < -_SAFE or high > _SAFE)
+
+
+def _plain_codes(array: pa.Array) -> Codes:
+    if array.null_count == 0:
+        return array.to_numpy(zero_copy_only=False)
+    return pc.fill_null(array, int(NOTHING)).to_numpy(zero_copy_only=False)
+
+
+def _float_codes(array: pa.Array) -> Codes:
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    numbers = pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 and 0.0 are one value
+    bits = numbers.view(np.int64)
+    codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    if nulls is not None:
+        codes[nulls] = NOTHING
+    return codes
+
+
+def _decode_floats(codes: Codes) -> pa.Array:
+    bits = codes ^ ((codes >> 63) & np.int64(2**63 - 1))
+    return pa.array(bits.view(np.float64))
+
+
+def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -> tuple[list[Codes], Decoder]:
+    """Codes as places in the sorted list of all values."""
+    encoded = pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
+    dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], type=type_)
+    order = pc.sort_indices(dictionary)
+    rank = np.empty(len(dictionary) + 1, dtype=np.int64)
+    rank[order.to_numpy()] = np.arange(len(dictionary))
+    rank[-1] = NOTHING
+    values = dictionary.take(order)
+    codes = [rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)] for chunk in encoded.chunks]
+    return codes, lambda wanted: values.take(pa.array(wanted))

@@ -1,0 +1,131 @@
+"""The columns that kernels read, each computed once however often a plan asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
+from greta.engine.values import evaluate, prepare
+from greta.lang.nodes import (
+    And,
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Expression,
+    Negative,
+    Not,
+    Or,
+)
+
+
+@dataclass(slots=True)
+class Columns:
+    """Columns of one table, evaluated on demand."""
+
+    table: pa.Table
+    _prepared: dict[str, pa.Array] = field(default_factory=dict)
+    _codes: dict[Any, list[Codes]] = field(default_factory=dict)
+    _extremes: dict[str, tuple[Codes, Decoder]] = field(default_factory=dict)
+
+    @property
+    def length(self) -> int:
+        return int(self.table.num_rows)
+
+    def attribute(self, name: str) -> pa.Array:
+        """An attribute's values, NaN as NULL."""
+        if name not in self._prepared:
+            self._prepared[name] = prepare(self.table.column(name))
+        return self._prepared[name]
+
+    def evaluate(self, expression: Expression) -> pa.Array:
+        """An expression's values for every event."""
+        return as_array(evaluate(expression, self.attribute), self.length)
+
+    def holds(self, condition: Expression) -> NDArray[np.bool_]:
+        """Where a condition is true; NULL is not."""
+        truth = self.evaluate(condition)
+        return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False), dtype=bool)
+
+    def comparands(self, previous: Expression, next_: Expression) -> tuple[Codes, Codes]:
+        """Codes of both sides of a comparison; the same array where both are the same expression."""
+        key = (plain(previous), plain(next_))
+        if key not in self._codes:
+            if key[0] == key[1]:
+                codes, _ = encode(self.evaluate(previous))
+                self._codes[key] = [codes, codes]
+            else:
+                left, right = self.evaluate(previous), self.evaluate(next_)
+                if pa.types.is_timestamp(left.type) and pa.types.is_string(right.type):
+                    right = right.cast(left.type)
+                elif pa.types.is_timestamp(right.type) and pa.types.is_string(left.type):
+                    left = left.cast(right.type)
+                self._codes[key] = encode_together(left, right)[0]
+        left_codes, right_codes = self._codes[key]
+        return left_codes, right_codes
+
+    def numbers(self, expression: Expression) -> NDArray[np.float64]:
+        """Values as doubles, NaN for NULL; booleans as 1 and 0."""
+        array = self.evaluate(expression)
+        if pa.types.is_temporal(array.type):
+            array = array.cast(pa.timestamp("us") if pa.types.is_timestamp(array.type) else array.type)
+            array = array.view(pa.int64())
+        return np.asarray(pc.fill_null(array.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
+
+    def extremes(self, name: str) -> tuple[Codes, Decoder]:
+        """Order-preserving codes of an attribute, and the way back."""
+        if name not in self._extremes:
+            self._extremes[name] = encode(self.attribute(name))
+        return self._extremes[name]
+
+    def is_integer(self, name: str) -> bool:
+        """Whether sums of the attribute are whole numbers."""
+        return bool(pa.types.is_integer(self.attribute(name).type))
+
+    def weights(self, name: str) -> NDArray[Any]:
+        """The attribute's values with 0 for NULL, in int64 or float64."""
+        array = self.attribute(name)
+        return np.asarray(pc.fill_null(array, 0).to_numpy(zero_copy_only=False))
+
+    def valid(self, name: str) -> NDArray[np.bool_] | None:
+        """Where the attribute is not NULL; None: everywhere."""
+        array = self.attribute(name)
+        return None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def plain(expression: Expression) -> Expression:
+    """The expression without variables: what is computed from one event's attributes."""
+    return rewrite(expression, lambda attribute: Attribute("", attribute.name))
+
+
+def rewrite(expression: Expression, change: Callable[[Attribute], Expression]) -> Expression:
+    """A copy with every attribute changed."""
+    match expression:
+        case Attribute():
+            return change(expression)
+        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
+            return replace(expression, left=rewrite(left, change), right=rewrite(right, change))
+        case Negative(operand=operand) | Not(operand=operand):
+            return replace(expression, operand=rewrite(operand, change))
+        case And(parts=parts) | Or(parts=parts):
+            return replace(expression, parts=tuple(rewrite(part, change) for part in parts))
+        case _:
+            return expression
+
+
+def sides(expression: Expression) -> frozenset[bool]:
+    """Which events an edge condition speaks of: False the earlier, True the later."""
+    found: set[bool] = set()
+
+    def note(attribute: Attribute) -> Expression:
+        found.add(attribute.next)
+        return attribute
+
+    rewrite(expression, note)
+    return frozenset(found)

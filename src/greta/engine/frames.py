@@ -1,0 +1,97 @@
+"""A table and a plan, made ready: times, masks of variables, partitions, and frames of events per template."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.engine.columns import Columns
+from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
+from greta.engine.times import Clock
+from greta.plan.nodes import Plan, Template
+
+Int = NDArray[np.int64]
+Mask = NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class Stream:
+    """Everything about the events that does not depend on a template."""
+
+    plan: Plan
+    columns: Columns
+    clock: Clock
+    time: Int
+    bits: dict[str, int]
+    """Variable → bit in masks."""
+    type_mask: Mask
+    """Per row: the variables of its type."""
+    mask: Mask
+    """Per row: the variables that it may take."""
+    keys: Keys
+    offsets: Int
+    order: Int
+    _scope_keys: dict[str, Keys] = field(default_factory=dict)
+
+    @staticmethod
+    def of(plan: Plan, table: pa.Table, time: str, type_: str) -> Stream:
+        """Read times and types, apply local predicates, number and sort partitions."""
+        columns = Columns(table)
+        clock = Clock.of(table.schema.field(time).type, time)
+        instants = clock.read(table.column(time), time)
+        bits = {variable.name: at for at, variable in enumerate(plan.variables)}
+        type_mask = _type_masks(plan, table.column(type_), bits)
+        mask = type_mask.copy()
+        for variable in plan.variables:
+            for condition in plan.local_conditions(variable.name):
+                bit = np.uint64(1 << bits[variable.name])
+                mask[~columns.holds(condition)] &= ~bit
+        keys = number_keys([columns.attribute(name) for name in plan.partitioning.common], table.num_rows)
+        offsets, order = order_events(instants, keys)
+        return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order)
+
+    def frame(self, template: Template, scopes: tuple[int, ...], keep_all: bool) -> Frame:
+        """The events that a template's variables may take, cut by common attributes and by scopes."""
+        return self.frame_of(template.variables, scopes, keep_all)
+
+    def frame_of(self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool) -> Frame:
+        """The events that some variables may take (or all), cut by common attributes and by scopes."""
+        wanted = self._mask_of(variables)
+        frame = plain_frame(self.offsets, self.order, self.mask, wanted, keep_all)
+        for at in scopes:
+            scope = self.plan.partitioning.scopes[at]
+            bits = self._mask_of(scope.variables)
+            bound = None
+            if keep_all:
+                bound = ((self.type_mask & ~np.uint64(bits)) == 0) & (self.type_mask != 0)
+            frame = split_by_scope(frame, at, bits, self.scope_keys(scope.attribute).codes, bound)
+        return frame
+
+    def scope_keys(self, attribute: str) -> Keys:
+        """Numbers for the values of a scope's attribute."""
+        if attribute not in self._scope_keys:
+            self._scope_keys[attribute] = number_keys([self.columns.attribute(attribute)], self.columns.length)
+        return self._scope_keys[attribute]
+
+    def _mask_of(self, variables: frozenset[str]) -> int:
+        return sum(1 << self.bits[name] for name in variables)
+
+
+def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Mask:
+    """Per row the variables of its event type; NULL and unknown types have none."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    names = encoded.dictionary.cast(pa.string()).to_pylist()
+    masks = np.zeros(len(names) + 1, dtype=np.uint64)
+    for variable in plan.variables:
+        for at, name in enumerate(names):
+            if name == variable.event_type:
+                masks[at] |= np.uint64(1 << bits[variable.name])
+    indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(names))
+    return masks[indices.to_numpy(zero_copy_only=False)]

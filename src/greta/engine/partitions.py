@@ -1,0 +1,165 @@
+"""The stream cut into partitions: by common attributes first, then by the values of each scope."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.kernels.sorting import argsort, is_sorted, order_by_group
+
+Int = NDArray[np.int64]
+Mask = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Dense numbers for the combinations of some columns' values; -1 where one of them is NULL."""
+
+    codes: NDArray[np.int32]
+    count: int
+    example: Int
+    """Per number: a row that has it."""
+
+
+def number_keys(columns: list[pa.Array], rows: int) -> Keys:
+    """Number the combinations of values. O(rows)."""
+    if not columns:
+        return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
+    combined = np.zeros(rows, dtype=np.int64)
+    null = np.zeros(rows, dtype=bool)
+    size = 1
+    for column in columns:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        distinct = max(1, len(encoded.dictionary))
+        indices = encoded.indices
+        if indices.null_count:
+            null |= indices.is_null().to_numpy(zero_copy_only=False)
+            indices = pc.fill_null(indices, 0)
+        combined = combined * distinct + indices.to_numpy(zero_copy_only=False)
+        size *= distinct
+        if size > 2**31:
+            combined, size = _renumber(combined)
+    codes, count, example = _dense(combined, null, size)
+    return Keys(codes, count, example)
+
+
+def _renumber(codes: Int) -> tuple[Int, int]:
+    values, inverse = np.unique(codes, return_inverse=True)
+    return inverse.astype(np.int64), len(values)
+
+
+def _dense(codes: Int, null: NDArray[np.bool_], size: int) -> tuple[NDArray[np.int32], int, Int]:
+    """Numbers without gaps, in the order of the codes."""
+    if size > 4 * len(codes) + 1024:
+        codes, size = _renumber(codes)
+    example = np.full(size, -1, dtype=np.int64)
+    rows = np.flatnonzero(~null)[::-1]
+    example[codes[rows]] = rows
+    used = example >= 0
+    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    dense = number[codes]
+    dense[null] = -1
+    return dense, int(used.sum()), example[used]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Rows of events by (partition, time), and what each partition is.
+
+    An event of a free variable stands in every partition of a scope, so rows may repeat.
+    """
+
+    offsets: Int
+    rows: Int
+    mask: Mask
+    common: Int
+    """Per partition: its number among the common partitions."""
+    scope_values: Int
+    """[scope, partition]: code of the scope's value; -1 where a partition has none."""
+    required: Int
+    """Per partition: bit i set where it has a value of scope i."""
+
+
+def order_events(time: Int, keys: Keys) -> tuple[Int, Int]:
+    """(offsets per common partition, rows by partition and time); rows without a key vanish."""
+    order = np.arange(len(time)) if is_sorted(time) else argsort(time)
+    return order_by_group(keys.codes, keys.count, order)
+
+
+def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: bool) -> Frame:
+    """The rows that may take one of the variables, still by partition and time."""
+    taken = mask[order] & np.uint64(variables)
+    if not keep_all:
+        keep = taken != 0
+        if not keep.all():
+            kept_before = np.concatenate(([0], np.cumsum(keep)))
+            offsets = kept_before[offsets]
+            order, taken = order[keep], taken[keep]
+    count = len(offsets) - 1
+    return Frame(
+        offsets,
+        order,
+        taken,
+        np.arange(count, dtype=np.int64),
+        np.empty((0, count), dtype=np.int64),
+        np.zeros(count, dtype=np.int64),
+    )
+
+
+def split_by_scope(
+    frame: Frame, bit: int, scope: int, values: NDArray[np.int32], bound_types: NDArray[np.bool_] | None
+) -> Frame:
+    """Cut every partition further by one scope: one part per value, and one for trends that never meet it.
+
+    ``scope`` has the bits of the scope's variables; ``values`` are the codes of the scope's attribute per row, -1
+    for NULL. Rows that can only take these variables go to the part of their value, all others to every part,
+    where they keep the scope's variables only if the value is theirs. ``bound_types`` is given where events that
+    take no variable matter too: it marks the rows whose type has only the scope's variables.
+    """
+    count = len(frame.offsets) - 1
+    partition = np.repeat(np.arange(count), np.diff(frame.offsets))
+    value = values[frame.rows].astype(np.int64)
+    scoped = (frame.mask & np.uint64(scope)) != 0
+    if bound_types is None:
+        bound = scoped & ((frame.mask & ~np.uint64(scope)) == 0)
+    else:
+        bound = bound_types[frame.rows]
+    spread = np.flatnonzero(~bound)
+    width = int(values.max(initial=-1)) + 2
+    # The parts of a partition: value -1 for "none", then its values in order.
+    own = np.unique(partition[scoped & (value >= 0)] * width + value[scoped & (value >= 0)] + 1)
+    parts = np.union1d(own, np.arange(count) * width)
+    part_partition, part_value = parts // width, parts % width - 1
+    per_partition = np.searchsorted(part_partition, np.arange(count + 1))
+    copies = np.diff(per_partition)[partition[spread]]
+    source = np.repeat(spread, copies)
+    first = np.repeat(per_partition[partition[spread]], copies)
+    step = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)
+    spread_part = first + step
+    fixed = np.flatnonzero(bound & (value >= 0))
+    wanted = partition[fixed] * width + value[fixed] + 1
+    at = np.minimum(np.searchsorted(parts, wanted), len(parts) - 1)
+    known = parts[at] == wanted if len(parts) else np.zeros(0, dtype=bool)
+    fixed, fixed_part = fixed[known], at[known]
+    rows_at = np.concatenate((source, fixed))
+    part = np.concatenate((spread_part, fixed_part))
+    keep_scope = part_value[part] == value[rows_at]
+    keep_scope &= value[rows_at] >= 0
+    mask = np.where(keep_scope, frame.mask[rows_at], frame.mask[rows_at] & ~np.uint64(scope))
+    if bound_types is None:
+        useful = mask != 0
+        rows_at, part, mask = rows_at[useful], part[useful], mask[useful]
+    by_time = np.argsort(rows_at, kind="stable")
+    offsets, order = order_by_group(part.astype(np.int32), len(parts), by_time)
+    return Frame(
+        offsets,
+        frame.rows[rows_at[order]],
+        mask[order],
+        frame.common[part_partition],
+        np.vstack((frame.scope_values[:, part_partition], part_value[None, :])),
+        frame.required[part_partition] | np.where(part_value >= 0, np.int64(1 << bit), np.int64(0)),
+    )

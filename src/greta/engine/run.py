@@ -1,0 +1,303 @@
+"""Plan × events → intermediate values per partition and window, on the kernels.
+
+Partitions are taken in blocks of bounded size, so memory beyond the input does not depend on the number of windows.
+Numbers start narrow: where one does not fit, only the partitions concerned are computed again in a wider form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.engine.barriers import Barriers, all_barriers, middle_cutoffs
+from greta.engine.frames import Stream
+from greta.engine.partitions import Frame
+from greta.engine.program import Compiler, clip_sets
+from greta.kernels import nearest as near
+from greta.kernels.layout import Automaton, Events, Lanes
+from greta.kernels.numbers import DOUBLE, INTEGER, SCALED, WIDE
+from greta.kernels.propagate import propagate
+from greta.kernels.windows import clip_leading, clip_trailing, window_runs
+from greta.lang.nodes import Semantics
+from greta.plan.nodes import Place, Plan, Slot, SlotKind, Template
+
+Numbers = Literal["double", "exact"]
+Int = NDArray[np.int64]
+
+_LANES = 8
+_BLOCK_EVENTS = 2_000_000
+_BLOCK_WINDOWS = 2_000_000
+_MOST_LIMBS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Windows of some partitions: ``[first_window, last_window]`` all hold the same events."""
+
+    partitions: Int
+    lanes: list[Lanes]
+    """Per template."""
+    offsets: Int
+    first_window: Int
+    last_window: Int
+
+    @property
+    def partition(self) -> Int:
+        """Per run: its partition."""
+        return np.repeat(self.partitions, np.diff(self.offsets))
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Per run: additive slots by index in the plan (float64, int64 or objects), and codes of extremes."""
+
+    adds: dict[int, NDArray[Any]]
+    maxes: dict[int, Int]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Results of one block: runs and, per template, their values."""
+
+    runs: Runs
+    values: list[Values]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """Slots that are computed together in one family of numbers."""
+
+    adds: list[int]
+    maxes: list[int]
+    double: bool
+
+
+class Execution:
+    """One plan over one stream."""
+
+    def __init__(self, stream: Stream, numbers: Numbers) -> None:
+        self.stream = stream
+        self.plan: Plan = stream.plan
+        self.passes = _passes(stream, "exact" if self.plan.conjunction else numbers)
+        positive = frozenset[str]().union(*(t.variables for t in self.plan.templates))
+        scopes = self.plan.partitioning.scopes
+        self.scopes = tuple(at for at, s in enumerate(scopes) if not s.variables.isdisjoint(positive))
+        keep_all = self.plan.semantics is Semantics.CONTIGUOUS
+        self.frame: Frame = stream.frame_of(positive, self.scopes, keep_all)
+        self.time = stream.time[self.frame.rows]
+        self.barriers = [all_barriers(stream, t, self.frame, self.scopes) for t in self.plan.templates]
+        self._prepared = [self._prepare(number) for number in self.passes]
+
+    def _prepare(self, number: _Pass) -> tuple[list[Automaton], Events]:
+        compiler = Compiler(self.stream.columns, self.stream.bits, self.frame.rows, self.time)
+        slots = self.plan.slots
+        automata = []
+        for template, barriers in zip(self.plan.templates, self.barriers, strict=True):
+            cuts = middle_cutoffs(self.stream, template, self.frame, barriers)
+            adds = [slots[at] for at in number.adds]
+            automata.append(
+                compiler.compile(template, cuts, adds, [slots[at] for at in number.maxes], number.double)
+            )
+        length = len(self.time)
+        events = Events(
+            offsets=self.frame.offsets,
+            time=self.time,
+            mask=self.frame.mask,
+            codes=compiler.codes.stack(length, np.int64),
+            values=compiler.values.stack(length, np.float64),
+            doubles=compiler.doubles.stack(length, np.float64),
+            integers=compiler.integers.stack(length, np.int64),
+            ranks=compiler.ranks.stack(length, np.int64),
+            required=self.frame.required,
+        )
+        return automata, events
+
+    def blocks(self) -> Iterator[Block]:
+        """Compute block after block of partitions."""
+        for partitions in self._blocks():
+            runs = self._runs(partitions)
+            yield Block(runs, [self._values(at, runs) for at in range(len(self.plan.templates))])
+
+    def _blocks(self) -> Iterator[Int]:
+        counts = np.diff(self.frame.offsets)
+        used = np.flatnonzero(counts)
+        if not len(used):
+            return
+        cost = counts[used].astype(np.float64) / _BLOCK_EVENTS
+        if self.plan.window is not None:
+            _, slide = self.stream.clock.units(self.plan.window)
+            first = self.time[self.frame.offsets[used]]
+            last = self.time[self.frame.offsets[used + 1] - 1]
+            span = np.minimum((last - first) / slide, counts[used] * self.plan.window.per_event)
+            cost += (span + self.plan.window.per_event) / _BLOCK_WINDOWS
+        number = np.floor(np.cumsum(cost)).astype(np.int64)
+        cuts = np.flatnonzero(np.diff(number)) + 1
+        yield from np.split(used, cuts)
+
+    def _runs(self, partitions: Int) -> Runs:
+        window = self.plan.window
+        within, slide = self.stream.clock.units(window) if window is not None else (0, 0)
+        merge = not any(n.place is not Place.BETWEEN for t in self.plan.templates for n in t.negatives)
+        empty = np.empty(0, dtype=np.int64)
+        common = (self.frame.offsets, self.time, within, slide, self.stream.clock.lowest_window, merge, partitions)
+        count = window_runs(*common, False, empty, empty, empty, empty, empty)
+        offsets = np.empty(len(partitions) + 1, dtype=np.int64)
+        first_window, last_window, first, last = (np.empty(count, dtype=np.int64) for _ in range(4))
+        window_runs(*common, True, offsets, first_window, last_window, first, last)
+        lanes = [
+            self._clip(template, barriers, partitions, offsets, first_window, first, last, within, slide)
+            for template, barriers in zip(self.plan.templates, self.barriers, strict=True)
+        ]
+        return Runs(partitions, lanes, offsets, first_window, last_window)
+
+    def _clip(
+        self,
+        template: Template,
+        barriers: list[Barriers],
+        partitions: Int,
+        offsets: Int,
+        first_window: Int,
+        first: Int,
+        last: Int,
+        within: int,
+        slide: int,
+    ) -> Lanes:
+        """Leading and trailing negatives narrow the windows of the states that they clip."""
+        sets = clip_sets(template)
+        firsts, lasts = np.tile(first, (len(sets), 1)), np.tile(last, (len(sets), 1))
+        for row, clips in enumerate(sets):
+            for at in clips:
+                barrier = barriers[at]
+                slices = (barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts)
+                if template.negatives[at].place is Place.LEADING:
+                    clip_leading(
+                        partitions, offsets, first_window, slide, self.time, *slices, firsts[row], lasts[row]
+                    )
+                else:
+                    clip_trailing(
+                        partitions, offsets, first_window, slide, within, self.time, *slices, firsts[row], lasts[row]
+                    )
+        return Lanes(offsets, firsts, lasts)
+
+    def _values(self, template: int, runs: Runs) -> Values:
+        result = Values({}, {})
+        for number, prepared in zip(self.passes, self._prepared, strict=True):
+            mode = DOUBLE if number.double else INTEGER
+            adds, maxes, failed = self._compute(template, runs, number, prepared, mode, 1)
+            if number.double and any(
+                self.plan.slots[at].kind in (SlotKind.SUM, SlotKind.VALUES) for at in number.adds
+            ):
+                # An infinite count still has a finite average: compute again with an exponent of its own.
+                infinite = ~np.isfinite(np.stack(adds)).all(axis=0)
+                failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
+            if failed.any():
+                adds = self._widen(template, runs, number, prepared, np.flatnonzero(failed), adds, maxes)
+            for at, column in zip(number.adds, adds, strict=True):
+                result.adds.setdefault(at, column)
+            result.maxes.update({at: maxes[:, column] for column, at in enumerate(number.maxes)})
+        return result
+
+    def _widen(
+        self,
+        template: int,
+        runs: Runs,
+        number: _Pass,
+        prepared: tuple[list[Automaton], Events],
+        failed: Int,
+        adds: list[NDArray[Any]],
+        maxes: Int,
+    ) -> list[NDArray[Any]]:
+        """Compute some partitions of a block again, in doubles with exponents or in ever wider integers."""
+        adds = [column.astype(object) for column in adds]
+        limbs = 1
+        while len(failed):
+            limbs *= 2
+            if limbs > _MOST_LIMBS:
+                raise OverflowError("a count has more than 64 million bits")
+            again = self._runs(runs.partitions[failed])
+            mode = SCALED if number.double else WIDE
+            wide, wide_maxes, still = self._compute(template, again, number, prepared, mode, limbs)
+            good = np.flatnonzero(still == 0)
+            rows = np.concatenate([np.arange(*runs.offsets[[k, k + 1]]) for k in failed[good]] or [[]]).astype(int)
+            take = np.concatenate([np.arange(*again.offsets[[k, k + 1]]) for k in good] or [[]]).astype(int)
+            for column, found in zip(adds, wide, strict=True):
+                column[rows] = found[take]
+            maxes[rows] = wide_maxes[take]
+            failed = failed[still != 0]
+        return adds
+
+    def _compute(
+        self,
+        template: int,
+        runs: Runs,
+        number: _Pass,
+        prepared: tuple[list[Automaton], Events],
+        mode: int,
+        limbs: int,
+    ) -> tuple[list[NDArray[Any]], Int, NDArray[np.uint8]]:
+        automata, events = prepared
+        automaton, lanes = automata[template], runs.lanes[template]
+        count = len(runs.first_window)
+        size = {DOUBLE: 1, INTEGER: 1, SCALED: 2, WIDE: limbs}[mode]
+        words = np.zeros((count, size * len(number.adds)))
+        maxes = np.empty((count, len(number.maxes)), dtype=np.int64)
+        failed = np.zeros(len(runs.partitions), dtype=np.uint8)
+        if self.plan.semantics is Semantics.ANY:
+            nothing = np.empty(0, dtype=np.int64)
+            # One window has no use for lanes.
+            longest = int(np.diff(runs.offsets).max(initial=1))
+            width = min(_LANES, max(1, longest))
+            propagate(automaton, events, lanes, runs.partitions, width, mode, limbs, words, maxes, nothing, failed)
+        elif self.plan.semantics is Semantics.NEXT and template == 2:
+            near.nearest_of_both(
+                *automata, events, *runs.lanes, runs.partitions, mode, limbs, words, maxes, failed
+            )
+        else:
+            rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
+            near.nearest_all(automaton, events, lanes, runs.partitions, rule, mode, limbs, words, maxes, failed)
+        return _numbers(words, len(number.adds), mode, limbs, failed, runs), maxes, failed
+
+
+def _passes(stream: Stream, numbers: Numbers) -> list[_Pass]:
+    slots = list(enumerate(stream.plan.slots))
+    maxes = [at for at, slot in slots if slot.kind in (SlotKind.MIN, SlotKind.MAX)]
+    adds = [at for at, _ in slots if at not in maxes]
+    if numbers == "double":
+        return [_Pass(adds, maxes, double=True)]
+    floating = [at for at in adds if _is_floating(stream, slots[at][1])]
+    passes = [_Pass([at for at in adds if at not in floating], maxes, double=False)]
+    if floating:
+        passes.append(_Pass([0, *floating], [], double=True))
+    return passes
+
+
+def _is_floating(stream: Stream, slot: Slot) -> bool:
+    if slot.kind is not SlotKind.SUM:
+        return False
+    assert slot.attribute is not None
+    return not stream.columns.is_integer(slot.attribute)
+
+
+def _numbers(
+    words: NDArray[np.float64], slots: int, mode: int, limbs: int, failed: NDArray[np.uint8], runs: Runs
+) -> list[NDArray[Any]]:
+    """Columns of numbers from the kernels' words."""
+    if mode == DOUBLE:
+        return [words[:, at] for at in range(slots)]
+    if mode == INTEGER:
+        return [words.view(np.int64)[:, at] for at in range(slots)]
+    columns = [np.empty(len(words), dtype=object) for _ in range(slots)]
+    for at in range(slots):
+        if mode == SCALED:
+            for row, (mantissa, exponent) in enumerate(words[:, [at, slots + at]].tolist()):
+                columns[at][row] = Fraction(mantissa) * Fraction(2) ** (512 * int(exponent))
+        else:
+            limb_columns = [limb * slots + at for limb in range(limbs)]
+            for row in range(len(words)):
+                columns[at][row] = int.from_bytes(words[row, limb_columns].tobytes(), "little", signed=True)
+    return columns

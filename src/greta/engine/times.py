@@ -1,0 +1,116 @@
+"""Event times as whole numbers, so that ticks and windows are exact; and window bounds back in the user's type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.errors import DataError
+from greta.plan.nodes import Window
+
+Kind = Literal["timestamp", "whole seconds", "seconds"]
+
+_PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How a time column counts.
+
+    Timestamps keep their own unit (seconds are counted in milliseconds), whole numbers are seconds counted in
+    milliseconds, other numbers are seconds counted in nanoseconds: instants closer than that are one tick.
+    """
+
+    kind: Kind
+    unit: Literal["ms", "us", "ns"]
+    type: pa.DataType
+
+    @staticmethod
+    def of(type_: pa.DataType, name: str = "time") -> Clock:
+        """The clock for a column type; raises DataError for a type that is no time."""
+        if pa.types.is_dictionary(type_):
+            type_ = type_.value_type
+        if pa.types.is_timestamp(type_):
+            unit: Literal["ms", "us", "ns"] = "ms" if type_.unit == "s" else type_.unit
+            return Clock("timestamp", unit, pa.timestamp(unit, type_.tz))
+        if pa.types.is_date(type_):
+            return Clock("timestamp", "ms", pa.timestamp("ms"))
+        if pa.types.is_integer(type_) or pa.types.is_null(type_):
+            return Clock("whole seconds", "ms", pa.int64())
+        if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+            return Clock("seconds", "ns", pa.float64())
+        raise DataError(
+            f"time column {name!r} has type {type_}; it must hold timestamps, or numbers of seconds\n"
+            "hint: cast it to a timestamp first"
+        )
+
+    @property
+    def per_millisecond(self) -> int:
+        """Units per millisecond."""
+        return _PER_MILLISECOND[self.unit]
+
+    def units(self, window: Window) -> tuple[int, int]:
+        """(within, slide) in this clock's units."""
+        return window.within * self.per_millisecond, window.slide * self.per_millisecond
+
+    @property
+    def lowest_window(self) -> int:
+        """First window id there is: with plain numbers as time, windows start at 0."""
+        return 0 if self.kind != "timestamp" else -(2**62)
+
+    def read(self, column: pa.ChunkedArray, name: str) -> NDArray[np.int64]:
+        """The column in units; NULL, NaN and negative numbers are errors that name the row."""
+        if column.null_count:
+            _refuse(pc.is_null(column), name, "NULL")
+        if self.kind == "timestamp":
+            return _integers(column.cast(self.type))
+        if self.kind == "whole seconds":
+            seconds = _integers(column.cast(pa.int64()))
+            if seconds.size and seconds.min() < 0:
+                _refuse(pa.array(seconds < 0), name, "negative")
+            if seconds.size and seconds.max() > 2**52:
+                _refuse(pa.array(seconds > 2**52), name, "too large for a number of seconds")
+            return seconds * 1_000
+        numbers = column.cast(pa.float64()).to_numpy()
+        bad = ~np.isfinite(numbers)
+        if bad.any():
+            _refuse(pa.array(bad), name, "not a finite number")
+        if (numbers < 0).any():
+            _refuse(pa.array(numbers < 0), name, "negative")
+        if (numbers > 9.2e9).any():
+            _refuse(pa.array(numbers > 9.2e9), name, "too large for a number of seconds")
+        return np.rint(numbers * 1e9).astype(np.int64)
+
+    def bounds_type(self, window: Window | None) -> pa.DataType:
+        """Arrow type of window_start and window_end."""
+        if self.kind == "whole seconds" and window is not None and (window.within % 1000 or window.slide % 1000):
+            return pa.float64()
+        return self.type
+
+    def write(self, units: NDArray[np.int64], window: Window) -> pa.Array:
+        """Instants back in the column's own type."""
+        if self.kind == "timestamp":
+            return pa.array(units, type=pa.int64()).cast(self.type)
+        if self.bounds_type(window) == pa.int64():
+            return pa.array(units // 1_000, type=pa.int64())
+        return pa.array(units / (1_000 * self.per_millisecond), type=pa.float64())
+
+
+def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    return array.view(pa.int64()).to_numpy(zero_copy_only=False)
+
+
+def _refuse(bad: pa.Array | pa.ChunkedArray, name: str, what: str) -> None:
+    row = pc.index(bad, True).as_py()
+    raise DataError(
+        f"time column {name!r} is {what} in row {row} (counted from 0)\n"
+        "hint: filter such rows out first; every event needs a time, as a timestamp or a number of seconds from 0 on"
+    )

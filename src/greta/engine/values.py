@@ -1,0 +1,137 @@
+"""Expressions over whole columns: three-valued, exact in integers, NULL where a division has no result.
+
+NaN is read as NULL. ``/`` always divides as floating point; ``%`` has the sign of the dividend, as in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from greta.errors import DataError
+from greta.lang.nodes import (
+    Aggregate,
+    And,
+    Arithmetic,
+    Attribute,
+    Boolean,
+    Comparison,
+    Expression,
+    Name,
+    Negative,
+    Not,
+    Number,
+    Or,
+    Text,
+)
+
+Value = pa.Array | pa.Scalar
+
+_COMPARE: dict[str, Callable[..., Any]] = {
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+_CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+_FLOATING = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
+
+
+def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value:
+    """The value of an expression for every event; ``column`` gives an attribute's values."""
+    match expression:
+        case Number(value=value):
+            return pa.scalar(value, pa.float64()) if isinstance(value, float) or abs(value) >= 2**63 else pa.scalar(value)
+        case Text(value=text):
+            return pa.scalar(text)
+        case Boolean(value=truth):
+            return pa.scalar(truth)
+        case Attribute(name=name) | Name(name=name):
+            return column(name)
+        case Negative(operand=operand):
+            return _arithmetic("-", pa.scalar(0), evaluate(operand, column))
+        case Arithmetic(operator=operator, left=left, right=right):
+            return _arithmetic(operator, evaluate(left, column), evaluate(right, column))
+        case Comparison(operator=operator, left=left, right=right):
+            return _compare(operator, evaluate(left, column), evaluate(right, column))
+        case And(parts=parts):
+            return reduce(pc.and_kleene, (evaluate(part, column) for part in parts))
+        case Or(parts=parts):
+            return reduce(pc.or_kleene, (evaluate(part, column) for part in parts))
+        case Not(operand=operand):
+            return pc.invert(evaluate(operand, column))
+        case Aggregate():
+            raise DataError("an aggregate has no value for a single event")
+        case _:
+            assert_never(expression)
+
+
+def prepare(column: pa.ChunkedArray) -> pa.Array:
+    """One contiguous array of a plain type, with NaN as NULL."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type) or pa.types.is_float32(array.type):
+        array = array.cast(pa.float64())
+    if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):
+        array = array.cast(pa.string())
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("ms"))
+    if pa.types.is_null(array.type):
+        array = array.cast(pa.int64())
+    if pa.types.is_uint64(array.type):
+        largest = pc.max(array).as_py()
+        array = array.cast(pa.int64() if largest is None or largest < 2**63 else pa.float64())
+    elif pa.types.is_integer(array.type):
+        array = array.cast(pa.int64())
+    if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+    return array
+
+
+def _compare(operator: str, left: Value, right: Value) -> Value:
+    if pa.types.is_timestamp(left.type) and pa.types.is_string(right.type):
+        right = right.cast(left.type)
+    elif pa.types.is_timestamp(right.type) and pa.types.is_string(left.type):
+        left = left.cast(right.type)
+    return _COMPARE[operator](left, right)
+
+
+def _arithmetic(operator: str, left: Value, right: Value) -> Value:
+    whole = pa.types.is_integer(left.type) and pa.types.is_integer(right.type)
+    if operator in _CHECKED:
+        if whole or pa.types.is_temporal(left.type) or pa.types.is_temporal(right.type):
+            try:
+                return _CHECKED[operator](left, right)
+            except pa.ArrowInvalid:
+                # Beyond 64 bits the result is a double rather than wrapped.
+                return _FLOATING[operator](left.cast(pa.float64()), right.cast(pa.float64()))
+        return _FLOATING[operator](left.cast(pa.float64()), right.cast(pa.float64()))
+    if operator == "/":
+        return pc.divide(left.cast(pa.float64()), _no_zero(right.cast(pa.float64())))
+    return _remainder(left, _no_zero(right), whole)
+
+
+def _no_zero(value: Value) -> Value:
+    return pc.if_else(pc.equal(value, 0), pa.scalar(None, value.type), value)
+
+
+def _remainder(left: Value, right: Value, whole: bool) -> Value:
+    type_ = pa.int64() if whole else pa.float64()
+    scalar = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
+    a, b = (pa.array([v.as_py()], type_) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right))
+    valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
+    x = pc.fill_null(a, 0).to_numpy(zero_copy_only=False)
+    y = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)
+    result = pa.array(np.fmod(x, y), type=type_)
+    result = pc.if_else(valid, result, pa.scalar(None, type_))
+    return result[0] if scalar else result

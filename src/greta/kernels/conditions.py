@@ -1,0 +1,154 @@
+"""Conditions on one pair of events, as data: comparisons of codes and residual programs.
+
+A residual program is postfix code over a small stack of doubles; NaN stands for NULL, so that arithmetic passes
+it on by itself. Truth values are 1, 0 and NaN (three-valued logic).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import inlined, kernel
+from greta.kernels.layout import (
+    EQUALS,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    Automaton,
+    Events,
+)
+from greta.kernels.numbers import NOTHING
+
+STOP = 0
+CONSTANT = 1
+PREVIOUS = 2
+NEXT = 3
+ADD = 4
+SUBTRACT = 5
+MULTIPLY = 6
+DIVIDE = 7
+REMAINDER = 8
+NEGATE = 9
+COMPARE = 10
+"""Argument: operator. Compares the two topmost numbers."""
+COMPARE_CODES = 11
+"""Argument: comparison. Compares codes of the two events; takes nothing from the stack."""
+AND = 12
+OR = 13
+NOT = 14
+
+STACK = 128
+"""Deepest stack a program may need."""
+
+
+@inlined
+def compare(operator: int, left: float, right: float) -> bool:
+    """``left op right`` for two numbers, or two codes, that are not NULL."""
+    if operator == LESS:
+        return left < right
+    if operator == LESS_EQUAL:
+        return left <= right
+    if operator == GREATER:
+        return left > right
+    if operator == GREATER_EQUAL:
+        return left >= right
+    if operator == EQUALS:
+        return left == right
+    return left != right
+
+
+@inlined
+def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int, j: int) -> float:
+    """One comparison between the codes of event ``i`` and the later event ``j``: 1, 0, or NaN for NULL."""
+    left = events.codes[automaton.compare_previous[comparison], i]
+    right = events.codes[automaton.compare_next[comparison], j]
+    if left == NOTHING or right == NOTHING:
+        return math.nan
+    operator = automaton.compare_operator[comparison]
+    if operator == LESS:
+        holds = left < right
+    elif operator == LESS_EQUAL:
+        holds = left <= right
+    elif operator == GREATER:
+        holds = left > right
+    elif operator == GREATER_EQUAL:
+        holds = left >= right
+    elif operator == EQUALS:
+        holds = left == right
+    else:
+        holds = left != right
+    return 1.0 if holds else 0.0
+
+
+@kernel
+def residual_holds(
+    automaton: Automaton, events: Events, start: int, i: int, j: int, stack: NDArray[np.float64]
+) -> bool:
+    """Run the program at ``start`` for event ``i`` and the later event ``j``."""
+    at = start
+    top = -1
+    while True:
+        operation = automaton.program[at]
+        argument = automaton.program[at + 1]
+        at += 2
+        if operation == STOP:
+            return stack[0] == 1.0
+        if operation == CONSTANT:
+            top += 1
+            stack[top] = automaton.constants[argument]
+        elif operation == PREVIOUS:
+            top += 1
+            stack[top] = events.values[argument, i]
+        elif operation == NEXT:
+            top += 1
+            stack[top] = events.values[argument, j]
+        elif operation == COMPARE_CODES:
+            top += 1
+            stack[top] = compare_codes(automaton, events, argument, i, j)
+        elif operation == NEGATE:
+            stack[top] = -stack[top]
+        elif operation == NOT:
+            stack[top] = 1.0 - stack[top]
+        else:
+            right = stack[top]
+            top -= 1
+            left = stack[top]
+            if operation == ADD:
+                stack[top] = left + right
+            elif operation == SUBTRACT:
+                stack[top] = left - right
+            elif operation == MULTIPLY:
+                stack[top] = left * right
+            elif operation == DIVIDE:
+                stack[top] = left / right if right != 0.0 else math.nan
+            elif operation == REMAINDER:
+                stack[top] = math.fmod(left, right) if right != 0.0 else math.nan
+            elif operation == COMPARE:
+                if math.isnan(left) or math.isnan(right):
+                    stack[top] = math.nan
+                else:
+                    stack[top] = 1.0 if compare(argument, left, right) else 0.0
+            elif operation == AND:
+                if left == 0.0 or right == 0.0:
+                    stack[top] = 0.0
+                else:
+                    stack[top] = left * right
+            elif left == 1.0 or right == 1.0:
+                stack[top] = 1.0
+            else:
+                stack[top] = left + right
+
+
+@kernel
+def linked(automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
+    """Whether event ``i`` may come right before the later event ``j`` along ``link``."""
+    for at in range(automaton.link_compare_ptr[link], automaton.link_compare_ptr[link + 1]):
+        if compare_codes(automaton, events, automaton.link_compare[at], i, j) != 1.0:
+            return False
+    start = automaton.link_program[link]
+    return start < 0 or residual_holds(automaton, events, start, i, j, stack)
+

@@ -1,0 +1,169 @@
+"""Dense ranks: codes become positions in a tree as small as the events at hand.
+
+A partition's codes are ranked once; the events of a few windows are then ranked among themselves from these
+ranks, so that a tree never is larger than what lives in it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import kernel
+from greta.kernels.layout import Automaton, Events
+from greta.kernels.numbers import NOTHING
+from greta.kernels.sorting import sort_pairs
+
+
+class Ranks(NamedTuple):
+    """Ranks of a range of events, one row per rank comparison. Negative: NULL."""
+
+    previous: NDArray[np.int32]
+    next: NDArray[np.int32]
+    distinct: NDArray[np.int64]
+    """Per comparison: the number of ranks."""
+    bucket: NDArray[np.int64]
+    """[comparison, rank]: its key, where the comparison has an equality."""
+    bucket_first: NDArray[np.int32]
+    bucket_last: NDArray[np.int32]
+    """[comparison, rank]: the ranks ``[first, last)`` of the same key."""
+
+
+class Scratch(NamedTuple):
+    """Room to sort 2·n codes."""
+
+    keys: NDArray[np.int64]
+    items: NDArray[np.int64]
+    keys_too: NDArray[np.int64]
+    items_too: NDArray[np.int64]
+
+
+@kernel
+def new_ranks(automaton: Automaton, events: int) -> Ranks:
+    """Room for the ranks of so many events."""
+    comparisons = automaton.rank_operator.shape[0]
+    with_keys = 0
+    for stride in automaton.rank_stride:
+        if stride > 0:
+            with_keys = 2 * events
+    return Ranks(
+        np.empty((comparisons, events), dtype=np.int32),
+        np.empty((comparisons, events), dtype=np.int32),
+        np.zeros(comparisons, dtype=np.int64),
+        np.empty((comparisons, with_keys), dtype=np.int64),
+        np.empty((comparisons, with_keys), dtype=np.int32),
+        np.empty((comparisons, with_keys), dtype=np.int32),
+    )
+
+
+@kernel
+def new_scratch(automaton: Automaton, events: int) -> Scratch:
+    """Room to rank so many events."""
+    size = 0
+    for r in range(automaton.rank_operator.shape[0]):
+        same = automaton.rank_previous[r] == automaton.rank_next[r]
+        size = max(size, events if same else 2 * events)
+    return Scratch(
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
+
+
+@kernel
+def rank_partition(automaton: Automaton, events: Events, first: int, last: int, ranks: Ranks, scratch: Scratch) -> None:
+    """Rank the codes of the events ``[first, last)``."""
+    for r in range(automaton.rank_operator.shape[0]):
+        a = automaton.rank_previous[r]
+        b = automaton.rank_next[r]
+        size = 0
+        for i in range(first, last):
+            ranks.previous[r, i - first] = -1
+            ranks.next[r, i - first] = -1
+            if events.codes[a, i] != NOTHING:
+                scratch.keys[size] = events.codes[a, i]
+                scratch.items[size] = 2 * (i - first)
+                size += 1
+            if a != b and events.codes[b, i] != NOTHING:
+                scratch.keys[size] = events.codes[b, i]
+                scratch.items[size] = 2 * (i - first) + 1
+                size += 1
+        sort_pairs(scratch.keys, scratch.items, scratch.keys_too, scratch.items_too, size)
+        stride = automaton.rank_stride[r]
+        rank = -1
+        for at in range(size):
+            if at == 0 or scratch.keys[at] != scratch.keys[at - 1]:
+                rank += 1
+                if stride > 0:
+                    ranks.bucket[r, rank] = scratch.keys[at] // stride
+            _assign(ranks, r, scratch.items[at], rank, a == b)
+        ranks.distinct[r] = rank + 1
+        if stride > 0:
+            _bound_buckets(ranks, r)
+
+
+@kernel
+def rank_chunk(automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
+    """Rank ``count`` events, ``skip`` after the partition's first, among themselves."""
+    for r in range(automaton.rank_operator.shape[0]):
+        same = automaton.rank_previous[r] == automaton.rank_next[r]
+        stride = automaton.rank_stride[r]
+        if whole.distinct[r] <= 4 * count:
+            for i in range(count):
+                ranks.previous[r, i] = whole.previous[r, skip + i]
+                ranks.next[r, i] = whole.next[r, skip + i]
+            ranks.distinct[r] = whole.distinct[r]
+            if stride > 0:
+                for rank in range(whole.distinct[r]):
+                    ranks.bucket_first[r, rank] = whole.bucket_first[r, rank]
+                    ranks.bucket_last[r, rank] = whole.bucket_last[r, rank]
+            continue
+        size = 0
+        for i in range(count):
+            ranks.previous[r, i] = -1
+            ranks.next[r, i] = -1
+            if whole.previous[r, skip + i] >= 0:
+                scratch.keys[size] = whole.previous[r, skip + i]
+                scratch.items[size] = 2 * i
+                size += 1
+            if not same and whole.next[r, skip + i] >= 0:
+                scratch.keys[size] = whole.next[r, skip + i]
+                scratch.items[size] = 2 * i + 1
+                size += 1
+        sort_pairs(scratch.keys, scratch.items, scratch.keys_too, scratch.items_too, size)
+        rank = -1
+        for at in range(size):
+            if at == 0 or scratch.keys[at] != scratch.keys[at - 1]:
+                rank += 1
+                if stride > 0:
+                    ranks.bucket[r, rank] = whole.bucket[r, scratch.keys[at]]
+            _assign(ranks, r, scratch.items[at], rank, same)
+        ranks.distinct[r] = rank + 1
+        if stride > 0:
+            _bound_buckets(ranks, r)
+
+
+@kernel
+def _assign(ranks: Ranks, r: int, item: int, rank: int, same: bool) -> None:
+    event = item >> 1
+    if same:
+        ranks.previous[r, event] = rank
+        ranks.next[r, event] = rank
+    elif item & 1:
+        ranks.next[r, event] = rank
+    else:
+        ranks.previous[r, event] = rank
+
+
+@kernel
+def _bound_buckets(ranks: Ranks, r: int) -> None:
+    first = 0
+    for rank in range(1, ranks.distinct[r] + 1):
+        if rank == ranks.distinct[r] or ranks.bucket[r, rank] != ranks.bucket[r, first]:
+            for at in range(first, rank):
+                ranks.bucket_first[r, at] = first
+                ranks.bucket_last[r, at] = rank
+            first = rank

@@ -1,0 +1,113 @@
+"""Sorting by integers: stable counting and radix sorts, and dense ranks.
+
+All take and give permutations, never move the events' columns themselves, and cost O(n) per pass.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import kernel
+
+_BITS = 11
+_DIGITS = 1 << _BITS
+_SHORT = 48
+"""Below this length an insertion sort is faster than the passes of a radix sort."""
+
+
+@kernel
+def is_sorted(values: NDArray[np.int64]) -> bool:
+    """Whether the values never fall."""
+    for i in range(1, values.shape[0]):
+        if values[i] < values[i - 1]:
+            return False
+    return True
+
+
+@kernel
+def order_by_group(
+    groups: NDArray[np.int32], count: int, order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Stable counting sort of ``order`` by group: (offsets of the groups, new order). Groups below 0 vanish."""
+    offsets = np.zeros(count + 1, dtype=np.int64)
+    for i in range(order.shape[0]):
+        group = groups[order[i]]
+        if group >= 0:
+            offsets[group + 1] += 1
+    for group in range(count):
+        offsets[group + 1] += offsets[group]
+    cursor = offsets[:-1].copy()
+    result = np.empty(offsets[count], dtype=np.int64)
+    for i in range(order.shape[0]):
+        group = groups[order[i]]
+        if group >= 0:
+            result[cursor[group]] = order[i]
+            cursor[group] += 1
+    return offsets, result
+
+
+@kernel
+def argsort(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Stable permutation that sorts ``keys``."""
+    n = keys.shape[0]
+    order = np.arange(n)
+    sort_pairs(keys.copy(), order, np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), n)
+    return order
+
+
+@kernel
+def sort_pairs(
+    keys: NDArray[np.int64],
+    items: NDArray[np.int64],
+    keys_scratch: NDArray[np.int64],
+    items_scratch: NDArray[np.int64],
+    n: int,
+) -> None:
+    """Sort the first ``n`` keys, and the items with them, in place; stable."""
+    if n <= _SHORT:
+        for i in range(1, n):
+            key = keys[i]
+            item = items[i]
+            j = i - 1
+            while j >= 0 and keys[j] > key:
+                keys[j + 1] = keys[j]
+                items[j + 1] = items[j]
+                j -= 1
+            keys[j + 1] = key
+            items[j + 1] = item
+        return
+    low = keys[0]
+    high = keys[0]
+    for i in range(1, n):
+        low = min(low, keys[i])
+        high = max(high, keys[i])
+    # Differences as unsigned words: high - low may not fit a signed one.
+    base = np.uint64(low)
+    spread = np.uint64(high) - base
+    counts = np.empty(_DIGITS, dtype=np.int64)
+    shift = np.uint64(0)
+    passes = 0
+    mask = np.uint64(_DIGITS - 1)
+    while shift < np.uint64(64) and (spread >> shift) != np.uint64(0):
+        counts[:] = 0
+        for i in range(n):
+            counts[np.int64(((np.uint64(keys[i]) - base) >> shift) & mask)] += 1
+        total = 0
+        for digit in range(_DIGITS):
+            here = counts[digit]
+            counts[digit] = total
+            total += here
+        for i in range(n):
+            digit = np.int64(((np.uint64(keys[i]) - base) >> shift) & mask)
+            at = counts[digit]
+            counts[digit] = at + 1
+            keys_scratch[at] = keys[i]
+            items_scratch[at] = items[i]
+        keys, keys_scratch = keys_scratch, keys
+        items, items_scratch = items_scratch, items
+        passes += 1
+        shift += np.uint64(_BITS)
+    if passes % 2 == 1:
+        keys_scratch[:n] = keys[:n]
+        items_scratch[:n] = items[:n]

@@ -1,0 +1,184 @@
+"""Windows of a partition: which events each holds, windows of equal content once (paper, §6)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import kernel
+from greta.kernels.numbers import NOTHING
+
+Int = NDArray[np.int64]
+
+
+@kernel
+def first_at_or_after(time: Int, low: int, high: int, instant: int) -> int:
+    """First position in ``[low, high)`` whose time is not before ``instant``; ``high`` if none."""
+    while low < high:
+        middle = (low + high) // 2
+        if time[middle] < instant:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def window_runs(
+    offsets: Int,
+    time: Int,
+    within: int,
+    slide: int,
+    lowest: int,
+    merge: bool,
+    partitions: Int,
+    fill: bool,
+    run_offsets: Int,
+    first_window: Int,
+    last_window: Int,
+    first: Int,
+    last: Int,
+) -> int:
+    """Runs of windows that hold the same events of a partition; the number of runs.
+
+    ``within`` 0 means one window over all. Windows before ``lowest`` do not exist. Without ``merge`` every
+    window is a run of its own. With ``fill`` the runs are written, else only counted. At most two runs per
+    event, whatever the number of windows per event is.
+    """
+    count = 0
+    for k in range(partitions.shape[0]):
+        begin = offsets[partitions[k]]
+        end = offsets[partitions[k] + 1]
+        if fill:
+            run_offsets[k] = count
+        if begin == end:
+            continue
+        if within == 0:
+            if fill:
+                first_window[count] = 0
+                last_window[count] = 0
+                first[count] = begin
+                last[count] = end
+            count += 1
+            continue
+        low = begin
+        high = begin
+        window = max(lowest, _ceil(time[begin] - within + 1, slide))
+        while low < end:
+            opens = window * slide
+            closes = opens + within
+            while low < end and time[low] < opens:
+                low += 1
+            if low == end:
+                break
+            if high < low:
+                high = low
+            while high < end and time[high] < closes:
+                high += 1
+            if low == high:
+                window = max(window + 1, _ceil(time[low] - within + 1, slide))
+                continue
+            after = time[low] // slide + 1
+            if high < end:
+                after = min(after, (time[high] - within) // slide + 1)
+            if not merge:
+                after = window + 1
+            if fill:
+                first_window[count] = window
+                last_window[count] = after - 1
+                first[count] = low
+                last[count] = high
+            count += 1
+            window = after
+    if fill:
+        run_offsets[partitions.shape[0]] = count
+    return count
+
+
+@kernel
+def _ceil(a: int, b: int) -> int:
+    return -((-a) // b)
+
+
+@kernel
+def clip_leading(
+    partitions: Int,
+    run_offsets: Int,
+    first_window: Int,
+    slide: int,
+    time: Int,
+    barrier_of: Int,
+    barrier_offsets: Int,
+    ends: Int,
+    starts: Int,
+    first: Int,
+    last: Int,
+) -> None:
+    """Leading NOT: no event later than the first match to end. ``ends``/``starts``: matches by end time."""
+    for k in range(partitions.shape[0]):
+        b = barrier_of[partitions[k]]
+        if b < 0:
+            continue
+        at = barrier_offsets[b]
+        stop = barrier_offsets[b + 1]
+        for run in range(run_offsets[k], run_offsets[k + 1]):
+            opens = first_window[run] * slide if slide > 0 else NOTHING
+            while at < stop and starts[at] < opens:
+                at += 1
+            if at == stop:
+                break
+            clipped = first_at_or_after(time, first[run], max(first[run], last[run]), ends[at] + 1)
+            last[run] = min(last[run], clipped)
+
+
+@kernel
+def clip_trailing(
+    partitions: Int,
+    run_offsets: Int,
+    first_window: Int,
+    slide: int,
+    within: int,
+    time: Int,
+    barrier_of: Int,
+    barrier_offsets: Int,
+    ends: Int,
+    starts: Int,
+    first: Int,
+    last: Int,
+) -> None:
+    """Trailing NOT: no event earlier than the last match to start. ``starts`` may be in any order."""
+    for k in range(partitions.shape[0]):
+        b = barrier_of[partitions[k]]
+        if b < 0:
+            continue
+        at = barrier_offsets[b]
+        stop = barrier_offsets[b + 1]
+        latest = NOTHING
+        for run in range(run_offsets[k], run_offsets[k + 1]):
+            closes = first_window[run] * slide + within
+            while at < stop and (slide == 0 or ends[at] < closes):
+                latest = max(latest, starts[at])
+                at += 1
+            if latest != NOTHING:
+                clipped = first_at_or_after(time, first[run], max(first[run], last[run]), latest)
+                first[run] = max(first[run], clipped)
+
+
+@kernel
+def cutoffs(
+    offsets: Int, time: Int, barrier_of: Int, barrier_offsets: Int, ends: Int, starts: Int, result: Int
+) -> None:
+    """Per event: the latest start among the matches that ended before it; NOT in the middle.
+
+    Where there is none, the smallest number that is not NULL.
+    """
+    for p in range(offsets.shape[0] - 1):
+        latest = NOTHING + 1
+        b = barrier_of[p]
+        at = barrier_offsets[b] if b >= 0 else 0
+        stop = barrier_offsets[b + 1] if b >= 0 else 0
+        for i in range(offsets[p], offsets[p + 1]):
+            while at < stop and ends[at] < time[i]:
+                latest = max(latest, starts[at])
+                at += 1
+            result[i] = latest
