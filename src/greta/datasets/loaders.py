@@ -41,7 +41,8 @@ def load(
       is read as ISO 8601, numbers are plain seconds and stay as they are, unless ``time_unit`` says that they
       count from the epoch in that unit.
     - ``type_column``: the column with the event type; or ``event_type``: the type of all events.
-    - ``types``: Arrow types of attributes, where the file's own or guessed ones will not do.
+    - ``types``: Arrow types of attributes, where the file's own or guessed ones will not do. CSV is guessed
+      at: numbers with a word among them are text, unless their type is given; then the word is an error.
     - ``format``: what the file is, where its ending does not say.
 
     ``DataError`` names the file, and the line or row, where something is missing or cannot be read.

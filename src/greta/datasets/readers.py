@@ -94,28 +94,18 @@ class Source:
                 ),
             )
         except pa.ArrowInvalid as error:
-            self._explain_csv(columns, as_text, error)
+            self._explain_csv(error)
 
-    def _explain_csv(self, columns: list[str], as_text: set[str], error: pa.ArrowInvalid) -> NoReturn:
+    def _explain_csv(self, error: pa.ArrowInvalid) -> NoReturn:
         """Find the line that Arrow, reading blocks in parallel, could not name."""
-        header = self.names()
-        numeric = [
-            name for name in columns if name not in as_text and f"column #{header.index(name)}:" in str(error)
-        ]
+        columns = len(self.names())
         for line, fields in self._csv_rows():
-            if len(fields) != len(header):
+            if len(fields) != columns:
                 raise DataError(
-                    f"{self.path}:{line}: {len(fields)} fields under {len(header)} columns\n"
+                    f"{self.path}:{line}: {len(fields)} fields under {columns} columns\n"
                     "hint: put text with commas into double quotes"
                 ) from error
-            for name in numeric:
-                value = fields[header.index(name)]
-                if f"'{value}'" in str(error):
-                    raise DataError(
-                        f"{self.path}:{line}: column {name}: {value!r} is unlike the values before it\n"
-                        f'hint: correct it, or read the column as text: types={{"{name}": pa.string()}}'
-                    ) from error
-        raise DataError(f"{self.path}: {error}\nhint: is it CSV with a header?") from error
+        raise DataError(f"{self.path}: {error}\nhint: is it CSV with a header, in UTF-8?") from error
 
     def _csv_rows(self) -> Iterator[tuple[int, list[str]]]:
         """First line number and fields of each row after the header."""
