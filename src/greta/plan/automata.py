@@ -7,8 +7,9 @@ from collections import Counter
 from greta.errors import QueryError, QueryMeaningError
 from greta.lang.nodes import Atom, Conjunction, Negation, Pattern
 from greta.lang.walk import walk
+from greta.lang.words import quoted
 from greta.plan.draft import Automaton, Branch, Draft, Side
-from greta.plan.machine import MAX_STEPS, Machine, determinise, exploded, intersect, is_ambiguous
+from greta.plan.machine import MAX_PAIRS, Machine, determinise, exploded, intersect, is_ambiguous
 from greta.plan.nodes import Place
 from greta.plan.positions import Positions
 
@@ -55,7 +56,7 @@ def _one_run_per_trend(machine: Machine, pattern: Pattern) -> Machine:
     if not machine.has_negations:
         return determinise(machine)
     if ambiguous is None:
-        raise exploded("steps to see whether trends match in one way only", MAX_STEPS)
+        raise exploded("pairs of states to see whether trends match in one way only", MAX_PAIRS)
     raise _asks_for_variables(pattern)
 
 
@@ -71,7 +72,8 @@ def _asks_for_variables(pattern: Pattern) -> QueryMeaningError:
     (event_type, variable), count = places.most_common(1)[0]
     hint = "write the copies that {n,m} makes out as parts of a SEQ, each with a variable of its own"
     if count > 1:
-        hint = f"give each place its own variable: {event_type} {variable}1 and {event_type} {variable}2"
+        one, other = (f"{quoted(event_type)} {quoted(f'{variable}{n}')}" for n in (1, 2))
+        hint = f"give each place its own variable: {one} and {other}"
     return QueryMeaningError(
         f"with NOT, a trend may match in one way only; here events of {variable} could take several places",
         span=pattern.span,

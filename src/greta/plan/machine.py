@@ -18,6 +18,8 @@ MAX_TRANSITIONS = 50_000
 MAX_STATES = 5_000
 MAX_STEPS = 5_000_000
 """Most elementary steps of a construction that may grow exponentially."""
+MAX_PAIRS = 200_000
+"""Most transitions between pairs of states that are looked at to find a trend with two runs."""
 
 
 class Arc(NamedTuple):
@@ -85,7 +87,7 @@ def is_ambiguous(machine: Machine) -> bool | None:
                 came_from[target] = []
                 waiting.append(target)
             came_from[target].append(pair)
-        if steps > MAX_STEPS // 10:
+        if steps > MAX_PAIRS:
             return None
     back = [pair for pair in came_from if pair[0] in machine.ends and pair[1] in machine.ends]
     alive = set(back)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from greta.errors import QueryMeaningError, did_you_mean
 from greta.lang.nodes import Equivalence, EquivalenceAttribute, ReturnAttribute, Semantics
-from greta.plan.draft import Draft, listing
+from greta.lang.words import quoted
+from greta.plan.draft import Draft
 from greta.plan.nodes import Partitioning, Scope
 
 
@@ -41,7 +42,7 @@ def set_partitioning(draft: Draft) -> None:
         elif len(bearing) > 1:
             names = [f"{scopes[scope].variable}.{grouped.name}" for scope in bearing]
             raise QueryMeaningError(
-                f"GROUP-BY {grouped.name} could mean {listing(names)}, which may differ in a trend",
+                f"GROUP-BY {grouped.name} could mean {' or '.join(names)}, which may differ in a trend",
                 span=grouped.span,
                 hint=f"let all events agree on it: WHERE [{grouped.name}]",
             )
@@ -57,10 +58,12 @@ def _return_grouped(draft: Draft) -> None:
         if attribute.name in draft.group:
             continue
         guess = did_you_mean(attribute.name, draft.group)
-        clause = ", ".join((*draft.group, attribute.name))
+        clause = ", ".join(map(quoted, (*draft.group, attribute.name)))
+        variable = next(variable for variable in draft.types if variable in draft.positive)
         raise QueryMeaningError(
             f"RETURN has the attribute {attribute.name}, which is not grouped",
             span=attribute.span,
-            hint=guess or f"add GROUP-BY {clause}, or aggregate it: MAX(S.{attribute.name})",
+            hint=guess
+            or f"add GROUP-BY {clause}, or aggregate it: MAX({quoted(variable)}.{quoted(attribute.name)})",
         )
     draft.returned = tuple(attribute.name for attribute in returned)

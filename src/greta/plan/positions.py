@@ -50,7 +50,7 @@ class Positions:
         """Let the machine also accept ``pattern``; ``clips`` bear on all its states."""
         size = count_positions(pattern) + len(self.machine.variables)
         if size > MAX_POSITIONS:
-            raise exploded("states", MAX_POSITIONS)
+            raise exploded("places for events", MAX_POSITIONS)
         begin = len(self.machine.variables)
         fragment = self._build(pattern)
         self.machine.clips.extend([clips] * (len(self.machine.variables) - begin))

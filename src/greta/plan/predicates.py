@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from greta.errors import QueryMeaningError
@@ -53,10 +53,11 @@ def _classify(condition: Expression, draft: Draft) -> LocalPredicate | EdgePredi
             _check_adjacent(predicate, one, other, draft)
             return predicate
         case [], _:
+            alone = _with(condition, lambda leaf: replace(leaf, next=False))
             raise QueryMeaningError(
                 "NEXT compares with the event before it, and this condition speaks of none",
                 span=condition.span,
-                hint=f"leave NEXT out for a condition on single events: {_with_next(condition, frozenset())}",
+                hint=f"leave NEXT out for a condition on single events: {alone}",
             )
         case [(sources, one), (targets, other)], []:
             raise QueryMeaningError(
@@ -79,17 +80,14 @@ def _check_adjacent(predicate: EdgePredicate, one: str, other: str, draft: Draft
         return
     after = sorted({q for p, q in pairs if p in predicate.sources})
     if _meet(pairs, predicate.targets, predicate.sources):
-        swapped = rebuilt(
-            predicate.condition,
-            lambda leaf: replace(leaf, next=not leaf.next) if isinstance(leaf, Attribute) else leaf,
-        )
-        hint = f"{one} comes right after {other} here: {print_expression(swapped)}"
+        swapped = _with(predicate.condition, lambda leaf: replace(leaf, next=not leaf.next))
+        hint = f"{one} comes right after {other} here: {swapped}"
     elif after:
-        hint = f"right after {one} comes {listing(after)}: compare {one} with NEXT({after[0]})"
+        hint = f"right after {one} comes {' or '.join(after)}: {_to(predicate.condition, one, after[0])}"
     else:
         hint = f"no event comes after {one} in this pattern; speak of {one} alone, without NEXT"
     raise QueryMeaningError(
-        f"{one} and {other} are never adjacent: no {other} comes right after a {one}",
+        f"{one} and {other} are never adjacent: no event of {other} comes right after one of {one}",
         span=predicate.condition.span,
         hint=hint,
     )
@@ -102,21 +100,26 @@ def _ordered_hint(condition: Expression, one: Named, other: Named, draft: Draft)
     pairs = _adjacent(draft.automata)
     for (sources, earlier), (targets, later) in ((one, other), (other, one)):
         if _meet(pairs, sources, targets):
-            marked = _with_next(condition, frozenset({later}))
+            marked = _to(condition, earlier, later)
             return f"to compare an event of {earlier} with the {later} right after it, write {marked}"
-    after = sorted({q for p, q in pairs if p in one[0]}) or sorted({q for p, q in pairs if p in other[0]})
-    if not after:
-        return "the events of this pattern have no neighbours; use conditions on one variable each"
-    return f"only neighbours can be compared, and {one[1]} and {other[1]} are none: use NEXT({after[0]})"
+    for variables, name in (one, other):
+        after = sorted({q for p, q in pairs if p in variables})
+        if after:
+            return f"only neighbours can be compared: {_to(condition, name, after[0])}"
+    return "events of this pattern have no neighbours; use conditions on one variable each"
 
 
-def _with_next(condition: Expression, later: frozenset[str]) -> str:
-    """The condition with NEXT around the names in ``later`` and around no others."""
+def _with(condition: Expression, change: Callable[[Attribute], Attribute]) -> str:
+    """The condition in words, with other attributes."""
     return print_expression(
-        rebuilt(
-            condition,
-            lambda leaf: replace(leaf, next=leaf.variable in later) if isinstance(leaf, Attribute) else leaf,
-        )
+        rebuilt(condition, lambda leaf: change(leaf) if isinstance(leaf, Attribute) else leaf)
+    )
+
+
+def _to(condition: Expression, name: str, after: str) -> str:
+    """The condition in words, comparing ``name`` with ``NEXT(after)``."""
+    return _with(
+        condition, lambda leaf: leaf if leaf.variable == name else replace(leaf, variable=after, next=True)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import assert_never
 
@@ -137,7 +136,7 @@ def _number(operand: Expression, sign: str, draft: Draft) -> AttributeType | Non
     hint = "arithmetic is for numbers; text and time stamps can only be compared"
     if isinstance(operand, Text):
         hint = "numbers are written without quotes: 5 rather than '5'"
-    raise _error(f"{sign} needs numbers, and this is {_FAMILY[found]}", operand.span, hint, [operand])
+    raise _error(f"{sign} needs numbers, and this is {_FAMILY[found]}", operand.span, hint, draft, operand)
 
 
 def _check_condition(condition: Expression, draft: Draft) -> None:
@@ -149,7 +148,8 @@ def _check_condition(condition: Expression, draft: Draft) -> None:
             f"compare it with something: {draft.quote(condition.span, 'S.price')} > 0"
             if _FAMILY[found] == "a number"
             else f"compare it with something: {draft.quote(condition.span, 'S.name')} = 'text'",
-            [condition],
+            draft,
+            condition,
         )
 
 
@@ -167,14 +167,16 @@ def _check_comparison(comparison: Comparison, draft: Draft) -> None:
             f"{comparison.operator} compares {_FAMILY[left]} with {_FAMILY[right]}",
             comparison.span,
             "compare numbers with numbers, text with 'text', time stamps with '2024-05-01T12:00:00'",
-            sides,
+            draft,
+            *sides,
         )
     if AttributeType.BOOLEAN in types and comparison.operator not in ("=", "!="):
         raise _error(
             f"true and false have no order for {comparison.operator}",
             comparison.span,
             "compare them with = or !=",
-            sides,
+            draft,
+            *sides,
         )
 
 
@@ -189,8 +191,8 @@ def _check_time(text: Text) -> None:
         ) from None
 
 
-def _error(message: str, span: Span, hint: str, involved: Iterable[Expression]) -> QueryError:
-    """A ``SchemaError`` where attributes have a part in it, else the query by itself makes no sense."""
+def _error(message: str, span: Span, hint: str, draft: Draft, *involved: Expression) -> QueryError:
+    """A ``SchemaError`` where the types of attributes matter, else the query by itself makes no sense."""
     nodes = (node for expression in involved for node, _ in walk(expression))
-    kind = SchemaError if any(isinstance(node, Attribute) for node in nodes) else QueryMeaningError
-    return kind(message, span=span, hint=hint)
+    read = draft.schema is not None and any(isinstance(node, Attribute | Aggregate | Name) for node in nodes)
+    return (SchemaError if read else QueryMeaningError)(message, span=span, hint=hint)
