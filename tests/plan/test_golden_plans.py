@@ -60,6 +60,8 @@ PATTERN SEQ(A+, B)+""",
     "operator_seq_of_the_same": counting("SEQ(A+, A+)"),
     "operator_and": counting("A+ AND SEQ(A, NOT C, A, B?)"),
     "operator_and_apart": counting("A+ AND B+"),
+    "operator_and_with_not": counting("SEQ(NOT L, A, NOT M, B) AND SEQ(A, NOT N, B+, NOT O)"),
+    "operator_and_next": counting("A{1,2} AND A+", "SEMANTICS skip-till-next-match MIN LENGTH 3"),
     "unambiguous_though_nondeterministic": counting("SEQ((A OR B)*, A, B)"),
     "not_in_branches": counting("SEQ(NOT N, A+) OR SEQ(B, NOT M)"),
     "not_at_both_edges_and_between": counting("SEQ(NOT L, A, NOT M, B, NOT N)"),
@@ -72,6 +74,8 @@ PATTERN SEQ(A+, B)+""",
     "min_length_spares_not": counting("SEQ(A+, NOT SEQ(B, C), D)", "MIN LENGTH 2"),
     "scopes": """RETURN v, COUNT(*) PATTERN SEQ((P OR Q)+, R?)
 WHERE [P.v, Q.w, R.s, s] GROUP-BY v""",
+    "scope_inside_not_groups_nothing": """RETURN v, COUNT(*) PATTERN SEQ(NOT N, P+)
+WHERE [N.v] GROUP-BY v""",
     "scope_of_everything": counting("Stock S+", "WHERE [S.company]"),
     "type_stands_for_its_variables": """RETURN COUNT(Stock), COUNT(S), SUM(Stock.x)
 PATTERN SEQ(Stock S+, Stock T, Bond B)
