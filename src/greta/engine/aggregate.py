@@ -7,8 +7,9 @@ from typing import get_args
 import numpy as np
 import pyarrow as pa
 
+from greta.engine.codes import Decoder
 from greta.engine.frames import Stream
-from greta.engine.results import Merged, finish, group_partitions, merge, merge_block
+from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block
 from greta.engine.run import Execution, Numbers
 from greta.engine.tables import Events, require_column, schema_of, to_table
 from greta.errors import DataError, GretaError
@@ -58,30 +59,42 @@ def plan_for(query: Query | str | Plan, schema: pa.Schema, time: str, type_: str
 
 def run(stream: Stream, numbers: Numbers) -> pa.Table:
     """All rows of the answer."""
+    merged, groups = merged_groups(stream, numbers)
+    merged = _sorted(merged)
+    return finish(
+        stream.plan, stream.clock, merged, groups.attributes, decoders(stream), numbers, floating_sums(stream)
+    )
+
+
+def merged_groups(stream: Stream, numbers: Numbers) -> tuple[Merged, Groups]:
+    """Values per group and window, every group and window once."""
     plan = stream.plan
     execution = Execution(stream, numbers)
     groups = group_partitions(stream, execution.frame, execution.scopes)
     parts = [merge_block(plan, block, groups) for block in execution.blocks()]
     if not parts:
         parts = [_nothing(plan)]
-    if len(parts) == 1:
-        merged = parts[0]
-    elif groups.whole:
-        merged = _join(parts)
-    else:
-        merged = merge(parts)
-    merged = _sorted(merged)
-    decoders = {
+    return (join(parts) if groups.whole else merge(parts)), groups
+
+
+def decoders(stream: Stream) -> dict[int, Decoder]:
+    """Per extreme slot: the way from codes back to values."""
+    return {
         at: stream.columns.extremes(slot.attribute)[1]
-        for at, slot in enumerate(plan.slots)
+        for at, slot in enumerate(stream.plan.slots)
         if slot.kind in (SlotKind.MIN, SlotKind.MAX) and slot.attribute is not None
     }
-    floating = {
+
+
+def floating_sums(stream: Stream) -> set[int]:
+    """The sums that stay DOUBLE in exact mode."""
+    return {
         at
-        for at, slot in enumerate(plan.slots)
-        if slot.kind is SlotKind.SUM and slot.attribute is not None and not stream.columns.is_integer(slot.attribute)
+        for at, slot in enumerate(stream.plan.slots)
+        if slot.kind is SlotKind.SUM
+        and slot.attribute is not None
+        and not stream.columns.is_integer(slot.attribute)
     }
-    return finish(plan, stream.clock, merged, groups.attributes, decoders, numbers, floating)
 
 
 def _nothing(plan: Plan) -> Merged:
@@ -92,15 +105,6 @@ def _nothing(plan: Plan) -> Merged:
         none,
         {at: np.empty(0) for at, slot in enumerate(plan.slots) if slot.kind not in extreme},
         {at: none for at, slot in enumerate(plan.slots) if slot.kind in extreme},
-    )
-
-
-def _join(parts: list[Merged]) -> Merged:
-    return Merged(
-        np.concatenate([p.group for p in parts]),
-        np.concatenate([p.window for p in parts]),
-        {at: np.concatenate([p.adds[at] for p in parts]) for at in parts[0].adds},
-        {at: np.concatenate([p.maxes[at] for p in parts]) for at in parts[0].maxes},
     )
 
 

@@ -35,12 +35,16 @@ class Barriers:
     starts: Int
 
 
-def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]) -> list[Barriers]:
+def all_barriers(
+    stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]
+) -> list[Barriers]:
     """Barriers of every negative of a template, as seen from its frame."""
     return [_barriers(stream, negative, frame, positive_scopes) for negative in template.negatives]
 
 
-def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Codes | None]:
+def middle_cutoffs(
+    stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]
+) -> list[Codes | None]:
     """Per negative in the middle: the cut-off of every event of the frame."""
     result: list[Codes | None] = []
     time = stream.time[frame.rows]
@@ -49,12 +53,16 @@ def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: l
             result.append(None)
             continue
         found = np.empty(len(frame.rows), dtype=np.int64)
-        cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found)
+        cutoffs(
+            frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found
+        )
         result.append(found)
     return result
 
 
-def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:
+def _barriers(
+    stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]
+) -> Barriers:
     template = negative.template
     scopes = tuple(s for s in range(len(stream.plan.partitioning.scopes)) if _touches(stream, s, template))
     frame = stream.frame(template, scopes, keep_all=False)
@@ -73,13 +81,17 @@ def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positiv
     known, own = np.unique(own_key, axis=1, return_inverse=True)
     own = own.reshape(-1)
     names = {tuple(key): at for at, key in enumerate(known.T.tolist())}
-    of_partition = np.array(
-        [
-            names.get(tuple(key), names.get(tuple(other), -1))
-            for key, other in zip(parent_key.T.tolist(), fallback.T.tolist(), strict=True)
-        ],
-        dtype=np.int64,
-    ) if shared else _common_lookup(known[0], parent_key[0])
+    of_partition = (
+        np.array(
+            [
+                names.get(tuple(key), names.get(tuple(other), -1))
+                for key, other in zip(parent_key.T.tolist(), fallback.T.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        )
+        if shared
+        else _common_lookup(known[0], parent_key[0])
+    )
     by_end = argsort(time)
     group = own[partition[hit]].astype(np.int32)
     offsets, order = order_by_group(group, known.shape[1], by_end)
@@ -112,7 +124,9 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
     )
     # Only a start counts: the extreme is the time of the event that begins the match.
     automaton = automaton._replace(
-        maxes=automaton.start.reshape(1, -1), seen=np.zeros_like(automaton.seen), clip=np.zeros_like(automaton.clip)
+        maxes=automaton.start.reshape(1, -1),
+        seen=np.zeros_like(automaton.seen),
+        clip=np.zeros_like(automaton.clip),
     )
     partitions = len(frame.offsets) - 1
     events = Events(

@@ -89,12 +89,17 @@ def _decode_floats(codes: Codes) -> pa.Array:
 
 def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -> tuple[list[Codes], Decoder]:
     """Codes as places in the sorted list of all values."""
-    encoded = pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
+    encoded = (
+        pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
+    )
     dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], type=type_)
     order = pc.sort_indices(dictionary)
     rank = np.empty(len(dictionary) + 1, dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(dictionary))
     rank[-1] = NOTHING
     values = dictionary.take(order)
-    codes = [rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)] for chunk in encoded.chunks]
+    codes = [
+        rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)]
+        for chunk in encoded.chunks
+    ]
     return codes, lambda wanted: values.take(pa.array(wanted))

@@ -18,6 +18,27 @@ Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Which windows to answer: ids ``[first, last)``, or those of each event's time range.
+
+    With a ``column``, events carry the number of a range of ``windows`` windows each; ranges overlap by WITHIN, are
+    partitions of their own, and answer only their own windows.
+    """
+
+    first: int = -(2**62)
+    last: int = 2**62
+    column: str | None = None
+    windows: int = 0
+
+    def owned(self, columns: Columns, keys: Keys, lowest: int) -> NDArray[np.int64]:
+        """[first and one past the last window, partition]"""
+        if self.column is None:
+            return np.array([[max(self.first, lowest)], [self.last]], dtype=np.int64)
+        number = columns.attribute(self.column).to_numpy(zero_copy_only=False)[keys.example].astype(np.int64)
+        return np.stack((np.maximum(number * self.windows, lowest), (number + 1) * self.windows))
+
+
 @dataclass(slots=True)
 class Stream:
     """Everything about the events that does not depend on a template."""
@@ -35,10 +56,12 @@ class Stream:
     keys: Keys
     offsets: Int
     order: Int
+    owned: NDArray[np.int64]
+    """[first window and one past the last, common partition (or one column for all)]: windows to answer."""
     _scope_keys: dict[str, Keys] = field(default_factory=dict)
 
     @staticmethod
-    def of(plan: Plan, table: pa.Table, time: str, type_: str) -> Stream:
+    def of(plan: Plan, table: pa.Table, time: str, type_: str, cut: Cut | None = None) -> Stream:
         """Read times and types, apply local predicates, number and sort partitions."""
         columns = Columns(table)
         clock = Clock.of(table.schema.field(time).type, time)
@@ -50,9 +73,13 @@ class Stream:
             for condition in plan.local_conditions(variable.name):
                 bit = np.uint64(1 << bits[variable.name])
                 mask[~columns.holds(condition)] &= ~bit
-        keys = number_keys([columns.attribute(name) for name in plan.partitioning.common], table.num_rows)
+        names = (*plan.partitioning.common, *([cut.column] if cut and cut.column else []))
+        keys = number_keys([columns.attribute(name) for name in names], table.num_rows)
         offsets, order = order_events(instants, keys)
-        return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order)
+        owned = np.array([[clock.lowest_window], [2**62]], dtype=np.int64)
+        if cut is not None:
+            owned = cut.owned(columns, keys, clock.lowest_window)
+        return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order, owned)
 
     def frame(self, template: Template, scopes: tuple[int, ...], keep_all: bool) -> Frame:
         """The events that a template's variables may take, cut by common attributes and by scopes."""
@@ -74,7 +101,9 @@ class Stream:
     def scope_keys(self, attribute: str) -> Keys:
         """Numbers for the values of a scope's attribute."""
         if attribute not in self._scope_keys:
-            self._scope_keys[attribute] = number_keys([self.columns.attribute(attribute)], self.columns.length)
+            self._scope_keys[attribute] = number_keys(
+                [self.columns.attribute(attribute)], self.columns.length
+            )
         return self._scope_keys[attribute]
 
     def _mask_of(self, variables: frozenset[str]) -> int:

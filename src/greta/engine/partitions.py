@@ -28,7 +28,9 @@ class Keys:
 def number_keys(columns: list[pa.Array], rows: int) -> Keys:
     """Number the combinations of values. O(rows)."""
     if not columns:
-        return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
+        return Keys(
+            np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64)
+        )
     combined = np.zeros(rows, dtype=np.int64)
     null = np.zeros(rows, dtype=bool)
     size = 1

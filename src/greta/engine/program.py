@@ -93,7 +93,12 @@ class Compiler:
     _composites: dict[tuple[int, ...], tuple[Codes, Codes, int]] = field(default_factory=dict)
 
     def compile(
-        self, template: Template, cutoffs: list[Codes | None], adds: list[Slot], maxes: list[Slot], double: bool
+        self,
+        template: Template,
+        cutoffs: list[Codes | None],
+        adds: list[Slot],
+        maxes: list[Slot],
+        double: bool,
     ) -> Automaton:
         """The template in arrays; ``cutoffs`` per negative in the middle, in the order of the frame."""
         return _Template(self, template, cutoffs).compile(adds, maxes, double)
@@ -114,9 +119,13 @@ class Compiler:
         first = self.gather(("code", left, right, False), lambda: self.columns.comparands(previous, next_)[0])
         if left == right:
             return first, first
-        return first, self.gather(("code", left, right, True), lambda: self.columns.comparands(previous, next_)[1])
+        return first, self.gather(
+            ("code", left, right, True), lambda: self.columns.comparands(previous, next_)[1]
+        )
 
-    def composite(self, equal: list[tuple[Codes, Codes]], ordered: tuple[Codes, Codes] | None) -> tuple[Codes, Codes, int]:
+    def composite(
+        self, equal: list[tuple[Codes, Codes]], ordered: tuple[Codes, Codes] | None
+    ) -> tuple[Codes, Codes, int]:
         """One pair of codes for several equalities and at most one comparison: equality × stride + order."""
         key = tuple(id(codes) for pair in (*equal, *([ordered] if ordered else [])) for codes in pair)
         if key not in self._composites:
@@ -257,7 +266,9 @@ class _Template:
         codes, _ = self.compiler.columns.extremes(slot.attribute)
         if slot.kind is SlotKind.MIN:
             codes = np.where(codes == NOTHING, NOTHING, -codes)
-        return self.compiler.ranks.add(self.compiler.gather(("rank", slot.attribute, slot.kind), lambda: codes))
+        return self.compiler.ranks.add(
+            self.compiler.gather(("rank", slot.attribute, slot.kind), lambda: codes)
+        )
 
     def _link(self, link: Link) -> _Link:
         compiler = self.compiler

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +17,7 @@ from greta.engine.columns import Columns
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
 from greta.engine.partitions import Frame, number_keys
-from greta.engine.run import Block, Numbers, Values
+from greta.engine.run import Block, Numbers
 from greta.engine.times import Clock
 from greta.engine.values import evaluate
 from greta.kernels.numbers import NOTHING
@@ -106,18 +105,21 @@ def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     return merged if groups.whole else merge([merged])
 
 
-def merge(parts: Iterable[Merged]) -> Merged:
-    """Add up values of equal (group, window). The order of the parts does not matter, to the last bit."""
-    parts = list(parts)
+def join(parts: list[Merged]) -> Merged:
+    """All values of at least one part, one after another."""
     if len(parts) == 1:
-        joined = parts[0]
-    else:
-        joined = Merged(
-            np.concatenate([p.group for p in parts] or [np.empty(0, dtype=np.int64)]),
-            np.concatenate([p.window for p in parts] or [np.empty(0, dtype=np.int64)]),
-            {at: np.concatenate([p.adds[at] for p in parts]) for at in (parts[0].adds if parts else ())},
-            {at: np.concatenate([p.maxes[at] for p in parts]) for at in (parts[0].maxes if parts else ())},
-        )
+        return parts[0]
+    return Merged(
+        np.concatenate([p.group for p in parts]),
+        np.concatenate([p.window for p in parts]),
+        {at: np.concatenate([p.adds[at] for p in parts]) for at in parts[0].adds},
+        {at: np.concatenate([p.maxes[at] for p in parts]) for at in parts[0].maxes},
+    )
+
+
+def merge(parts: list[Merged]) -> Merged:
+    """Add up values of equal (group, window). The order of the parts does not matter, to the last bit."""
+    joined = join(parts)
     if len(joined.group) < 2:
         return joined
     order = _order(joined)
@@ -177,24 +179,37 @@ def finish(
         columns["window_start"], columns["window_end"] = empty, empty
     group = pa.array(merged.group)
     grouped = {name: array.take(group) for name, array in attributes.items()}
-    outputs = {output.name: _output(plan, output, merged, decoders, numbers, floating) for output in plan.outputs}
+    outputs = {
+        output.name: _output(plan, output, merged, decoders, numbers, floating) for output in plan.outputs
+    }
     shown = [output.name for output in plan.outputs if not output.hidden]
     table = pa.table(
-        {**columns, **{name: grouped[name] for name in plan.returned}, **{name: outputs[name] for name in shown}}
+        {
+            **columns,
+            **{name: grouped[name] for name in plan.returned},
+            **{name: outputs[name] for name in shown},
+        }
     )
     if plan.having is None:
         return table
     plain = {
         output.name: _output(plan, output, merged, decoders, "double", floating) for output in plan.outputs
     }
-    keep = evaluate(plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name))
+    keep = evaluate(
+        plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name)
+    )
     if isinstance(keep, pa.Scalar):
         return table if keep.as_py() else table.slice(0, 0)
     return table.filter(pc.fill_null(keep, False))
 
 
 def _output(
-    plan: Plan, output: Output, merged: Merged, decoders: dict[int, Decoder], numbers: Numbers, floating: set[int]
+    plan: Plan,
+    output: Output,
+    merged: Merged,
+    decoders: dict[int, Decoder],
+    numbers: Numbers,
+    floating: set[int],
 ) -> pa.Array:
     slot = output.slots[0]
     match output.function:
@@ -224,7 +239,8 @@ def _averages(sums: NDArray[Any], values: NDArray[Any]) -> pa.Array:
             quotient = sums / values
     else:
         quotient = np.array(
-            [_divide(a, b) if b else 0.0 for a, b in zip(sums.tolist(), values.tolist(), strict=True)], dtype=np.float64
+            [_divide(a, b) if b else 0.0 for a, b in zip(sums.tolist(), values.tolist(), strict=True)],
+            dtype=np.float64,
         )
     return pc.if_else(pa.array(some.astype(bool)), pa.array(quotient), None)
 
@@ -263,6 +279,9 @@ def _decimal(value: int) -> str:
         half = 10 ** (value.bit_length() * 3 // 20)
         sign, value = ("-", -value) if value < 0 else ("", value)
         high, low = divmod(value, half)
-        return sign + _decimal(high) + _decimal(low).rjust(len(_decimal(half)) - 1, "0") if high else sign + _decimal(low)
+        return (
+            sign + _decimal(high) + _decimal(low).rjust(len(_decimal(half)) - 1, "0")
+            if high
+            else sign + _decimal(low)
+        )
     return str(value)
-

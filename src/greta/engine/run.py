@@ -91,6 +91,7 @@ class Execution:
         self.frame: Frame = stream.frame_of(positive, self.scopes, keep_all)
         self.time = stream.time[self.frame.rows]
         self.barriers = [all_barriers(stream, t, self.frame, self.scopes) for t in self.plan.templates]
+        self.owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
         self._prepared = [self._prepare(number) for number in self.passes]
 
     def _prepare(self, number: _Pass) -> tuple[list[Automaton], Events]:
@@ -144,7 +145,7 @@ class Execution:
         within, slide = self.stream.clock.units(window) if window is not None else (0, 0)
         merge = not any(n.place is not Place.BETWEEN for t in self.plan.templates for n in t.negatives)
         empty = np.empty(0, dtype=np.int64)
-        common = (self.frame.offsets, self.time, within, slide, self.stream.clock.lowest_window, merge, partitions)
+        common = (self.frame.offsets, self.time, within, slide, self.owned, merge, partitions)
         count = window_runs(*common, False, empty, empty, empty, empty, empty)
         offsets = np.empty(len(partitions) + 1, dtype=np.int64)
         first_window, last_window, first, last = (np.empty(count, dtype=np.int64) for _ in range(4))
@@ -180,7 +181,15 @@ class Execution:
                     )
                 else:
                     clip_trailing(
-                        partitions, offsets, first_window, slide, within, self.time, *slices, firsts[row], lasts[row]
+                        partitions,
+                        offsets,
+                        first_window,
+                        slide,
+                        within,
+                        self.time,
+                        *slices,
+                        firsts[row],
+                        lasts[row],
                     )
         return Lanes(offsets, firsts, lasts)
 
@@ -194,7 +203,9 @@ class Execution:
             ):
                 # An infinite count still has a finite average: compute again with an exponent of its own.
                 infinite = ~np.isfinite(np.stack(adds)).all(axis=0)
-                failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
+                failed[
+                    np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)
+                ] = 1
             if failed.any():
                 adds = self._widen(template, runs, number, prepared, np.flatnonzero(failed), adds, maxes)
             for at, column in zip(number.adds, adds, strict=True):
@@ -223,8 +234,8 @@ class Execution:
             mode = SCALED if number.double else WIDE
             wide, wide_maxes, still = self._compute(template, again, number, prepared, mode, limbs)
             good = np.flatnonzero(still == 0)
-            rows = np.concatenate([np.arange(*runs.offsets[[k, k + 1]]) for k in failed[good]] or [[]]).astype(int)
-            take = np.concatenate([np.arange(*again.offsets[[k, k + 1]]) for k in good] or [[]]).astype(int)
+            rows = _positions(runs.offsets, failed[good])
+            take = _positions(again.offsets, good)
             for column, found in zip(adds, wide, strict=True):
                 column[rows] = found[take]
             maxes[rows] = wide_maxes[take]
@@ -252,15 +263,38 @@ class Execution:
             # One window has no use for lanes.
             longest = int(np.diff(runs.offsets).max(initial=1))
             width = min(_LANES, max(1, longest))
-            propagate(automaton, events, lanes, runs.partitions, width, mode, limbs, words, maxes, nothing, failed)
+            propagate(
+                automaton, events, lanes, runs.partitions, width, mode, limbs, words, maxes, nothing, failed
+            )
         elif self.plan.semantics is Semantics.NEXT and template == 2:
+            (left, right, both), (left_lanes, right_lanes, both_lanes) = automata, runs.lanes
             near.nearest_of_both(
-                *automata, events, *runs.lanes, runs.partitions, mode, limbs, words, maxes, failed
+                left,
+                right,
+                both,
+                events,
+                left_lanes,
+                right_lanes,
+                both_lanes,
+                runs.partitions,
+                mode,
+                limbs,
+                words,
+                maxes,
+                failed,
             )
         else:
             rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
-            near.nearest_all(automaton, events, lanes, runs.partitions, rule, mode, limbs, words, maxes, failed)
+            near.nearest_all(
+                automaton, events, lanes, runs.partitions, rule, mode, limbs, words, maxes, failed
+            )
         return _numbers(words, len(number.adds), mode, limbs, failed, runs), maxes, failed
+
+
+def _positions(offsets: Int, slices: Int) -> Int:
+    """All positions of the given slices, one slice after another."""
+    none = np.empty(0, dtype=np.int64)
+    return np.concatenate([none, *(np.arange(offsets[k], offsets[k + 1]) for k in slices)])
 
 
 def _passes(stream: Stream, numbers: Numbers) -> list[_Pass]:

@@ -88,7 +88,11 @@ class Clock:
 
     def bounds_type(self, window: Window | None) -> pa.DataType:
         """Arrow type of window_start and window_end."""
-        if self.kind == "whole seconds" and window is not None and (window.within % 1000 or window.slide % 1000):
+        if (
+            self.kind == "whole seconds"
+            and window is not None
+            and (window.within % 1000 or window.slide % 1000)
+        ):
             return pa.float64()
         return self.type
 

@@ -30,7 +30,8 @@ from greta.lang.nodes import (
     Text,
 )
 
-Value = pa.Array | pa.Scalar
+Value = Any
+"""An Arrow array, or a scalar where an expression is constant."""
 
 _COMPARE: dict[str, Callable[..., Any]] = {
     "=": pc.equal,
@@ -48,7 +49,11 @@ def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value
     """The value of an expression for every event; ``column`` gives an attribute's values."""
     match expression:
         case Number(value=value):
-            return pa.scalar(value, pa.float64()) if isinstance(value, float) or abs(value) >= 2**63 else pa.scalar(value)
+            return (
+                pa.scalar(value, pa.float64())
+                if isinstance(value, float) or abs(value) >= 2**63
+                else pa.scalar(value)
+            )
         case Text(value=text):
             return pa.scalar(text)
         case Boolean(value=truth):
@@ -128,7 +133,9 @@ def _no_zero(value: Value) -> Value:
 def _remainder(left: Value, right: Value, whole: bool) -> Value:
     type_ = pa.int64() if whole else pa.float64()
     scalar = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
-    a, b = (pa.array([v.as_py()], type_) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right))
+    a, b = (
+        pa.array([v.as_py()], type_) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right)
+    )
     valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
     x = pc.fill_null(a, 0).to_numpy(zero_copy_only=False)
     y = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)

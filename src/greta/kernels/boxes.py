@@ -71,7 +71,9 @@ def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
 
 
 @kernel
-def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int) -> None:
+def build(
+    automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int
+) -> None:
     """Build the tree of one index over the events ``[first, last)`` that may become its vertices.
 
     Points are cut at the median of the dimension in which they lie widest apart. O(n log n).
@@ -205,7 +207,16 @@ def insert(rows: Rows, base: int, boxes: Boxes, b: int, event: int, row: int) ->
 
 @kernel
 def query(
-    automaton: Automaton, events: Events, rows: Rows, base: int, boxes: Boxes, b: int, index: int, j: int, into: int, first: int
+    automaton: Automaton,
+    events: Events,
+    rows: Rows,
+    base: int,
+    boxes: Boxes,
+    b: int,
+    index: int,
+    j: int,
+    into: int,
+    first: int,
 ) -> None:
     """Add to row ``into`` the vertices that may come right before event ``j``."""
     link = automaton.index_link[index]

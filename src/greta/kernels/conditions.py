@@ -126,7 +126,7 @@ def residual_holds(
             elif operation == DIVIDE:
                 stack[top] = left / right if right != 0.0 else math.nan
             elif operation == REMAINDER:
-                stack[top] = math.fmod(left, right) if right != 0.0 else math.nan
+                stack[top] = np.fmod(left, right) if right != 0.0 else math.nan
             elif operation == COMPARE:
                 if math.isnan(left) or math.isnan(right):
                     stack[top] = math.nan
@@ -144,11 +144,12 @@ def residual_holds(
 
 
 @kernel
-def linked(automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
+def linked(
+    automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]
+) -> bool:
     """Whether event ``i`` may come right before the later event ``j`` along ``link``."""
     for at in range(automaton.link_compare_ptr[link], automaton.link_compare_ptr[link + 1]):
         if compare_codes(automaton, events, automaton.link_compare[at], i, j) != 1.0:
             return False
     start = automaton.link_program[link]
     return start < 0 or residual_holds(automaton, events, start, i, j, stack)
-

@@ -60,7 +60,9 @@ def rows_for(kind: int, distinct: int) -> int:
 
 
 @inlined
-def insert(automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, row: int) -> None:
+def insert(
+    automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, row: int
+) -> None:
     """Add a vertex's row at the rank of its event; NULL: nowhere."""
     rank = ranks.previous[r, event]
     if rank < 0:
@@ -80,7 +82,9 @@ def insert(automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks,
 
 
 @inlined
-def query(automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, into: int) -> None:
+def query(
+    automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, into: int
+) -> None:
     """Add to row ``into`` all vertices that compare as wished with a later event."""
     rank = ranks.next[r, event]
     if rank < 0:

@@ -82,7 +82,17 @@ def nearest(
                         row = 1 + new * most + new_size
                         clear(rows, row, row + 1)
                         if _link_up(
-                            automaton, events, rows, state, i, row, state_of[old], event_of[old], old_size, 1 + old * most, stack
+                            automaton,
+                            events,
+                            rows,
+                            state,
+                            i,
+                            row,
+                            state_of[old],
+                            event_of[old],
+                            old_size,
+                            1 + old * most,
+                            stack,
                         ):
                             _take_part(automaton, events, rows, state, i, row, 1)
                             if automaton.end[state] != 0 and automaton.seen[state] == required:
@@ -159,7 +169,18 @@ def nearest_all(
         overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
             nearest(
-                automaton, events, lanes, window, required, rule, unmarked, mode, limbs, words, maxima, overflow
+                automaton,
+                events,
+                lanes,
+                window,
+                required,
+                rule,
+                unmarked,
+                mode,
+                limbs,
+                words,
+                maxima,
+                overflow,
             )
             if overflow[0] != 0:
                 failed[k] = 1
@@ -193,11 +214,37 @@ def nearest_of_both(
         overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
             matched[events.offsets[p] : events.offsets[p + 1]] = 0
-            nearest(left, events, left_lanes, window, required, NEXT, matched, mode, limbs, scrap, scrap_maxima, overflow)
-            nearest(right, events, right_lanes, window, required, NEXT, matched, mode, limbs, scrap, scrap_maxima, overflow)
-            nearest(both, events, lanes, window, required, GIVEN, matched, mode, limbs, words, maxima, overflow)
+            nearest(
+                left,
+                events,
+                left_lanes,
+                window,
+                required,
+                NEXT,
+                matched,
+                mode,
+                limbs,
+                scrap,
+                scrap_maxima,
+                overflow,
+            )
+            nearest(
+                right,
+                events,
+                right_lanes,
+                window,
+                required,
+                NEXT,
+                matched,
+                mode,
+                limbs,
+                scrap,
+                scrap_maxima,
+                overflow,
+            )
+            nearest(
+                both, events, lanes, window, required, GIVEN, matched, mode, limbs, words, maxima, overflow
+            )
             if overflow[0] != 0:
                 failed[k] = 1
                 break
-
-

@@ -66,7 +66,9 @@ def words_of(mode: int, width: int) -> int:
 
 
 @kernel
-def new_rows(count: int, mode: int, width: int, cells: int, extremes: int, overflow: NDArray[np.uint8]) -> Rows:
+def new_rows(
+    count: int, mode: int, width: int, cells: int, extremes: int, overflow: NDArray[np.uint8]
+) -> Rows:
     """An arena of ``count`` rows of unset content."""
     words = cells * words_of(mode, width)
     doubles = np.empty(count * words, dtype=np.float64)

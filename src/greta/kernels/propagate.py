@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels import boxes as box_trees
-from greta.kernels import fenwick, scans as scan_lists
+from greta.kernels import fenwick
+from greta.kernels import scans as scan_lists
 from greta.kernels.boxes import Boxes, new_boxes, nodes_for
 from greta.kernels.compiler import inlined, kernel
 from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
@@ -325,7 +326,9 @@ def _active(lanes: Lanes, clip: int, window: int, stop: int, i: int) -> tuple[in
 
 
 @inlined
-def _take_part(automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, width: int) -> None:
+def _take_part(
+    automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, width: int
+) -> None:
     """Add the event's own share to its row: weight × count, and its extremes where a trend reaches it."""
     for slot in range(1, automaton.adds.shape[0]):
         if automaton.adds[slot, state] != 0:

@@ -74,7 +74,9 @@ def new_scratch(automaton: Automaton, events: int) -> Scratch:
 
 
 @kernel
-def rank_partition(automaton: Automaton, events: Events, first: int, last: int, ranks: Ranks, scratch: Scratch) -> None:
+def rank_partition(
+    automaton: Automaton, events: Events, first: int, last: int, ranks: Ranks, scratch: Scratch
+) -> None:
     """Rank the codes of the events ``[first, last)``."""
     for r in range(automaton.rank_operator.shape[0]):
         a = automaton.rank_previous[r]
@@ -106,7 +108,9 @@ def rank_partition(automaton: Automaton, events: Events, first: int, last: int, 
 
 
 @kernel
-def rank_chunk(automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
+def rank_chunk(
+    automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch
+) -> None:
     """Rank ``count`` events, ``skip`` after the partition's first, among themselves."""
     for r in range(automaton.rank_operator.shape[0]):
         same = automaton.rank_previous[r] == automaton.rank_next[r]

@@ -53,7 +53,16 @@ def reset(automaton: Automaton, scans: Scans, s: int, index: int, ranks: Ranks) 
 
 @kernel
 def insert(
-    automaton: Automaton, rows: Rows, base: int, scans: Scans, s: int, index: int, ranks: Ranks, first: int, i: int, row: int
+    automaton: Automaton,
+    rows: Rows,
+    base: int,
+    scans: Scans,
+    s: int,
+    index: int,
+    ranks: Ranks,
+    first: int,
+    i: int,
+    row: int,
 ) -> None:
     """Keep the vertex of event ``i``; NULL in the rank comparison: it can link to nothing."""
     r = automaton.link_rank[automaton.index_link[index]]

@@ -29,7 +29,7 @@ def window_runs(
     time: Int,
     within: int,
     slide: int,
-    lowest: int,
+    owned: NDArray[np.int64],
     merge: bool,
     partitions: Int,
     fill: bool,
@@ -41,8 +41,8 @@ def window_runs(
 ) -> int:
     """Runs of windows that hold the same events of a partition; the number of runs.
 
-    ``within`` 0 means one window over all. Windows before ``lowest`` do not exist. Without ``merge`` every
-    window is a run of its own. With ``fill`` the runs are written, else only counted. At most two runs per
+    ``within`` 0 means one window over all. ``owned`` holds, per partition or once for all, the first window that
+    counts and the one past the last. Without ``merge`` every window is a run of its own. With ``fill`` the runs are written, else only counted. At most two runs per
     event, whatever the number of windows per event is.
     """
     count = 0
@@ -63,8 +63,10 @@ def window_runs(
             continue
         low = begin
         high = begin
-        window = max(lowest, _ceil(time[begin] - within + 1, slide))
-        while low < end:
+        column = min(partitions[k], owned.shape[1] - 1)
+        beyond = owned[1, column]
+        window = max(owned[0, column], _ceil(time[begin] - within + 1, slide))
+        while low < end and window < beyond:
             opens = window * slide
             closes = opens + within
             while low < end and time[low] < opens:
@@ -81,8 +83,7 @@ def window_runs(
             after = time[low] // slide + 1
             if high < end:
                 after = min(after, (time[high] - within) // slide + 1)
-            if not merge:
-                after = window + 1
+            after = min(after, beyond) if merge else window + 1
             if fill:
                 first_window[count] = window
                 last_window[count] = after - 1
