@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit lint format types layers test-slow bench bench-quick docs clean
+.PHONY: help setup demo test check unit lint format types layers test-slow test-browser bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ layers: $(READY) ## check that imports go down only
 
 test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
 	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not browser"
+
+test-browser: $(READY) ## run the studio's tests in headless Chromium, where there is one
+	$(BIN)/python -m pytest -m browser tests/studio
 
 bench: $(READY) ## run all benchmarks (long)
 	$(BIN)/greta bench

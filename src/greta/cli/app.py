@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 COMMANDS = {
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
+    "graph": "Show the graph that the paper's algorithm builds: type, time and count of each vertex.",
+    "studio": "Open a local web page: write a query, see its template, its rows and the trends behind them.",
 }
 """Sub-commands in the order of ``greta --help``, each with its one-line help."""
 

@@ -1,0 +1,87 @@
+"""``greta studio``: a local web page to write queries in, see what they mean, and follow streams."""
+
+from __future__ import annotations
+
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greta.errors import SetupError
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+_EXAMPLES = """
+Examples:
+
+    greta studio
+
+    greta studio --port 9000 --no-browser
+
+    greta studio --follow out/trends
+
+The page is served to this machine alone. Another --host lets every machine that reaches it run queries
+here: there are no passwords. Uploaded files are deleted when the studio ends.
+"""
+
+
+@app.command(epilog=_EXAMPLES)
+def studio(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8400,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page.")] = False,
+    follow: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Output directory of greta stream to follow; may be given several times.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
+    max_upload: Annotated[
+        int, typer.Option(min=1, metavar="MB", help="Largest file that can be uploaded, in megabytes.")
+    ] = 200,
+) -> None:
+    """Open a local web page: write a query, see its template, its rows and the trends behind them."""
+    try:
+        import uvicorn
+
+        from greta.studio.app import Settings, create_app
+    except ModuleNotFoundError as error:
+        raise SetupError(f"the studio needs {error.name}\nhint: pip install 'greta-trends[studio]'") from error
+    from greta.studio.guard import is_loopback
+    from greta.studio.limits import MEGABYTE, Limits
+
+    settings = Settings(host, tuple(follow or ()), Limits(upload_bytes=max_upload * MEGABYTE))
+    listener = _listen(host, port)
+    address = _address(host, listener.getsockname()[1])
+    typer.echo(f"greta studio: {address}  (Ctrl-C ends it)", err=True)
+    if not is_loopback(host):
+        typer.echo("Every machine that reaches this address can run queries here: there are no passwords.", err=True)
+    if not no_browser:
+        # The socket listens already: a browser that is faster than the server waits for it.
+        webbrowser.open(address)
+    config = uvicorn.Config(create_app(settings), log_level="warning", server_header=False)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(64)
+    except OSError as error:
+        raise SetupError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}\n"
+            "hint: another studio may be running; choose another --port, or 0 for a free one"
+        ) from error
+    return listener
+
+
+def _address(host: str, port: int) -> str:
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"

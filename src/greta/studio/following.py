@@ -1,0 +1,165 @@
+"""A running stream's output directory → charts and the latest rows, read as it grows.
+
+Each Parquet file is read once, when it is complete; files that cannot be read yet are tried again. Only the
+newest rows are kept, so memory does not grow with the stream. ``_greta/progress.jsonl`` in the directory or
+beside it, one JSON object per trigger, gives throughput, lag and late events.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from greta.errors import DataError, GretaError
+from greta.lang.nodes import ReturnAttribute
+from greta.lang.parser import parse
+from greta.studio.results import chart, shown
+
+_ROWS_KEPT = 200_000
+_FILES_PER_LOOK = 500
+_STATUS_BYTES = 1 << 17
+_LATEST = 12
+_STATUS = ("events_per_second", "batch_seconds", "lag_seconds", "open_windows", "state_bytes", "late_events")
+
+
+class Follower:
+    """One directory, looked at again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.rows: pa.Table | None = None
+        self.total = 0
+        self._read: set[Path] = set()
+
+    def look(self, column: str | None) -> dict[str, Any]:
+        """Read what is new and describe what is there; ``column`` is the aggregate to chart."""
+        if not self.directory.is_dir():
+            raise DataError(
+                f"{self.directory}: there is no such directory\n"
+                "hint: name the output directory of a running greta stream"
+            )
+        unreadable = self._read_new()
+        answer: dict[str, Any] = {
+            "directory": str(self.directory),
+            "files": len(self._read),
+            "unreadable": unreadable,
+            "total": self.total,
+            "kept": 0 if self.rows is None else len(self.rows),
+            "status": self._status(),
+        }
+        if self.rows is None:
+            return answer
+        groups = self._groups()
+        aggregates = [name for name in self.rows.column_names[2:] if name not in groups]
+        if not aggregates:
+            return answer
+        shown_column = column if column is not None and column in aggregates else aggregates[0]
+        return answer | {
+            "aggregates": aggregates,
+            "groups": groups,
+            "chart": chart(self.rows, shown_column, groups),
+            "columns": self.rows.column_names,
+            "latest": _latest(self.rows),
+        }
+
+    def _read_new(self) -> list[str]:
+        """Take in new files, oldest name first; returns the names of those that cannot be read yet."""
+        unreadable, parts = [], [] if self.rows is None else [self.rows]
+        for path in sorted(self._files() - self._read)[:_FILES_PER_LOOK]:
+            try:
+                part = pyarrow.parquet.read_table(path, partitioning=None)
+            except (pa.ArrowException, OSError):
+                unreadable.append(path.name)
+                continue
+            self._read.add(path)
+            if part.column_names[:2] != ["window_start", "window_end"]:
+                raise DataError(
+                    f"{path.name}: the columns are {', '.join(part.column_names[:6])}, not those of a result\n"
+                    "hint: follow the directory that greta stream writes: window_start, window_end, …"
+                )
+            self.total += len(part)
+            parts.append(part)
+        if parts:
+            self.rows = _newest(pa.concat_tables(parts, promote_options="permissive"))
+        return unreadable[:5]
+
+    def _files(self) -> set[Path]:
+        hidden = ("_", ".")
+        return {
+            path
+            for path in self.directory.rglob("*.parquet")
+            if not any(part.startswith(hidden) for part in path.relative_to(self.directory).parts)
+        }
+
+    def _groups(self) -> list[str]:
+        """Group attributes: what the query says, else the columns before the first floating-point one."""
+        assert self.rows is not None
+        names: list[str] = self.rows.column_names[2:]
+        for place in self._status_places():
+            try:
+                query = parse((place / "query.greta").read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, GretaError):
+                continue
+            return [p.name for p in query.returns if isinstance(p, ReturnAttribute) and p.name in names]
+        floating = [i for i, name in enumerate(names) if pa.types.is_floating(self.rows.schema.field(name).type)]
+        return names[: floating[0] if floating else len(names) - 1]
+
+    def _status_places(self) -> tuple[Path, Path]:
+        return self.directory / "_greta", self.directory.parent / "_greta"
+
+    def _status(self) -> dict[str, Any]:
+        """The last triggers: per field of the status file a list of values, None where one is missing."""
+        triggers = next((found for place in self._status_places() if (found := list(_triggers(place)))), [])
+        return {"time": [t.get("time") for t in triggers]} | {
+            name: [_finite(trigger.get(name)) for trigger in triggers] for name in _STATUS
+        }
+
+
+_followers: dict[str, Follower] = {}
+
+
+def follow(directory: str, column: str | None = None) -> dict[str, Any]:
+    """Look at a directory; what was read before is remembered by this process."""
+    follower = _followers.setdefault(directory, Follower(Path(directory)))
+    return follower.look(column)
+
+
+def _newest(rows: pa.Table) -> pa.Table:
+    if len(rows) <= _ROWS_KEPT:
+        return rows
+    order = pc.sort_indices(rows, sort_keys=[("window_start", "ascending")])
+    return rows.take(order[-_ROWS_KEPT // 2 :])
+
+
+def _latest(rows: pa.Table) -> list[list[object]]:
+    order = pc.sort_indices(rows, sort_keys=[("window_start", "descending")])
+    newest = rows.take(order[:_LATEST])
+    return [[shown(value) for value in row] for row in zip(*(c.to_pylist() for c in newest.columns), strict=True)]
+
+
+def _triggers(place: Path) -> Iterator[dict[str, Any]]:
+    """Whole lines at the end of the status file; a line that is being written is passed over."""
+    try:
+        with (place / "progress.jsonl").open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _STATUS_BYTES))
+            text = file.read()
+    except OSError:
+        return
+    for line in text.split(b"\n"):
+        try:
+            trigger = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(trigger, dict):
+            yield trigger
+
+
+def _finite(value: object) -> float | None:
+    return value if isinstance(value, int | float) and abs(value) < 1e300 else None

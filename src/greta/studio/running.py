@@ -1,0 +1,103 @@
+"""A query over a source → rows in an Arrow file, with progress on the way.
+
+Large streams are cut into stretches of time: the windows that begin in a stretch see every event they hold,
+so each stretch is computed by itself, and the answer is that of the whole. That is what progress counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from time import monotonic
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.feather
+
+from greta.engine import aggregate
+from greta.engine.aggregate import plan_for
+from greta.plan.nodes import Plan, Window
+from greta.studio import sources
+
+Progress = Callable[[str, float | None], None]
+"""Told the phase, and the share of it that is done where that is known."""
+
+_STRETCH_EVENTS = 200_000
+_MOST_STRETCHES = 24
+_FEWEST_WINDOWS = 4
+"""A stretch is at least this many times as long as a window, so that little is computed twice."""
+
+
+def run(
+    query: str, source: dict[str, Any], numbers: Literal["double", "exact"], result: str, progress: Progress
+) -> dict[str, Any]:
+    """Compute all rows into the file ``result``; returns what the page says about them."""
+    began = monotonic()
+    progress("reading events", None)
+    events = sources.load(source)
+    plan = plan_for(query, events.schema, "time", "type")
+    progress("computing", 0.0)
+    parts = []
+    stretches = list(_stretches(events, plan.window))
+    for done, (low, high) in enumerate(stretches, start=1):
+        parts.append(_stretch(events, plan, numbers, low, high))
+        progress("computing", done / len(stretches))
+    rows = pa.concat_tables(parts, promote_options="permissive")
+    progress("writing", None)
+    pyarrow.feather.write_feather(rows, result, compression="uncompressed")
+    return {
+        "rows": len(rows),
+        "events": len(events),
+        "seconds": round(monotonic() - began, 3),
+        "groups": list(plan.returned),
+        "aggregates": [output.name for output in plan.outputs if not output.hidden],
+        "windowed": plan.window is not None,
+        "notes": _notes(events, plan),
+    }
+
+
+def _stretches(events: pa.Table, window: Window | None) -> Iterator[tuple[Any, Any]]:
+    """Bounds on where windows begin, in the type of the time column; None is no bound."""
+    count = min(_MOST_STRETCHES, len(events) // _STRETCH_EVENTS)
+    if window is None or count < 2:
+        yield None, None
+        return
+    extremes = pc.min_max(events.column("time"))
+    low, high = extremes["min"], extremes["max"]
+    timestamps = pa.types.is_timestamp(low.type)
+    first, last = (x.cast(pa.timestamp("us", "UTC")).value if timestamps else x.as_py() for x in (low, high))
+    within = window.within * (1_000 if timestamps else 0.001)
+    count = min(count, max(1, int((last - first) / (within * _FEWEST_WINDOWS))))
+    cuts = [first + (last - first) * i / count for i in range(1, count)]
+    kind = pa.timestamp("us", "UTC") if timestamps else pa.float64()
+    bounds = [None, *(pa.scalar(int(cut) if timestamps else float(cut), kind) for cut in cuts), None]
+    yield from pairwise(bounds)
+
+
+def _stretch(events: pa.Table, plan: Plan, numbers: Literal["double", "exact"], low: Any, high: Any) -> pa.Table:
+    """The rows of the windows that begin in ``[low, high)``."""
+    assert plan.window is not None or (low is None and high is None)
+    time = events.column("time")
+    if low is not None:
+        events = events.filter(pc.greater_equal(time, low))
+        time = events.column("time")
+    if high is not None and plan.window is not None:
+        within = pa.scalar(plan.window.within * 1_000, pa.duration("us"))
+        reach = pc.add(high, within if pa.types.is_timestamp(high.type) else plan.window.within / 1_000)
+        events = events.filter(pc.less(time, reach))
+    rows = aggregate(events, plan, numbers=numbers)
+    for bound, holds in ((low, pc.greater_equal), (high, pc.less)):
+        if bound is not None:
+            rows = rows.filter(holds(rows.column("window_start"), bound))
+    return rows
+
+
+def _notes(events: pa.Table, plan: Plan) -> list[str]:
+    """What explains a result without the rows one hoped for."""
+    there = {str(value) for value in pc.unique(events.column("type")).to_pylist()}
+    missing = [name for name in plan.event_types if name not in there]
+    if not missing:
+        return []
+    some = ", ".join(sorted(there)[:12]) + (", …" if len(there) > 12 else "")
+    return [f"No event has the type {' or '.join(missing)}. Types in the data: {some or 'none'}."]

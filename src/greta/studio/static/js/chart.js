@@ -1,0 +1,59 @@
+// Lines over time: uPlot with the page's colours.
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import uPlot from "../vendor/uplot.js";
+import { number, short } from "./api.js";
+
+// Okabe and Ito's colours, which stay apart in every common kind of colour blindness; yellow darkened for paper.
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8f8400", "#7f7f7f"];
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+export function Chart({ times, lines, clock, log, label, height = 260 }) {
+  const place = useRef();
+  const [night, setNight] = useState(dark.matches);
+  useEffect(() => {
+    const change = () => setNight(dark.matches);
+    dark.addEventListener("change", change);
+    return () => dark.removeEventListener("change", change);
+  }, []);
+
+  useEffect(() => {
+    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+    const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
+    const sparse = times.length < 40;
+    const values = lines.map((line) => (log ? line.values.map((v) => (v > 0 ? v : null)) : line.values));
+    const width = () => Math.max(240, place.current.clientWidth);
+    const plot = new uPlot(
+      {
+        width: width(), height,
+        tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
+        scales: { x: { time: clock }, y: { distr: log ? 3 : 1 } },
+        axes: [clock ? { ...axis, values: (_, ticks) => clockTicks(ticks) } : axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) }],
+        series: [
+          { label: clock ? "window start (UTC)" : "window start", value: clock ? "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" : undefined },
+          ...lines.map((line, i) => ({
+            label: line.name, stroke: COLOURS[i % COLOURS.length], width: 2, spanGaps: false,
+            points: { show: sparse, size: 6 }, value: (_, v) => number(v),
+          })),
+        ],
+        cursor: { drag: { x: true, y: false } },
+      },
+      [times, ...values],
+      place.current,
+    );
+    const fit = new ResizeObserver(() => plot.setSize({ width: width(), height }));
+    fit.observe(place.current);
+    return () => { fit.disconnect(); plot.destroy(); };
+  }, [times, lines, log, night]);
+
+  return html`<div class="chart" ref=${place} role="img" aria-label=${label}></div>`;
+}
+
+// Times of day in UTC, as the table writes them; the date where it changes, seconds where they matter.
+function clockTicks(ticks) {
+  const texts = ticks.map((tick) => new Date(tick * 1e3).toISOString());
+  const until = texts.every((text) => text.slice(17, 19) === "00") ? 16 : 19;
+  return texts.map((text, i) => {
+    const newDay = i === 0 || text.slice(0, 10) !== texts[i - 1].slice(0, 10);
+    return text.slice(11, until) + (newDay ? `\n${text.slice(0, 10)}` : "");
+  });
+}

@@ -1,0 +1,122 @@
+// A running stream's output directory, looked at every second.
+import { html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { get, megabytes, number, plural, post, sleep } from "./api.js";
+import { Chart } from "./chart.js";
+import { ProblemBox } from "./problem.js";
+import { remarks } from "./result.js";
+
+export function Follow({ start }) {
+  const [id, setId] = useState(start.followed[0]?.id ?? "");
+  const [followed, setFollowed] = useState(start.followed);
+  const [path, setPath] = useState("");
+  const [problem, setProblem] = useState(null);
+
+  async function choose(event) {
+    event.preventDefault();
+    setProblem(null);
+    try {
+      const found = await post("api/follow", { path });
+      if (!followed.some((each) => each.id === found.id)) setFollowed([...followed, { id: found.id, path }]);
+      setId(found.id);
+    } catch (error) {
+      setProblem(error.described);
+    }
+  }
+
+  return html`<main class="follow" id="main">
+    <section class="card" aria-labelledby="follow-title">
+      <h2 id="follow-title">Follow a running stream</h2>
+      <p class="note">Reads the Parquet files that <code>greta stream</code> writes, as they appear. The studio reads the
+        directory you name as yourself, on this machine, and only files of results in it.</p>
+      <div class="fields">
+        ${followed.length > 0 && html`<label>Directory <select id="followed" value=${id} onChange=${(e) => setId(e.target.value)}>
+          ${followed.map((each) => html`<option value=${each.id}>${each.path}</option>`)}
+        </select></label>`}
+        ${start.may_choose && html`<form onSubmit=${choose} class="inline">
+          <label>${followed.length ? "Another directory" : "Output directory"}
+            <input id="directory" value=${path} placeholder="out/trends" onInput=${(e) => setPath(e.target.value)} /></label>
+          <button class="main" disabled=${!path}>Follow</button>
+        </form>`}
+      </div>
+      <${ProblemBox} problem=${problem} id="follow-problem" />
+    </section>
+    ${id && html`<${Stream} key=${id} id=${id} limits=${start.limits} />`}
+  </main>`;
+}
+
+function Stream({ id, limits }) {
+  const [seen, setSeen] = useState(null);
+  const [problem, setProblem] = useState(null);
+  const [column, setColumn] = useState("");
+  const [log, setLog] = useState(true);
+  const wanted = useRef("");
+  wanted.current = column;
+
+  useEffect(() => {
+    let going = true;
+    (async () => {
+      while (going) {
+        try {
+          const found = await get(`api/follow/${id}`, wanted.current ? { column: wanted.current } : {});
+          if (!going) return;
+          setSeen((before) => (same(before, found) ? before : found));
+          setProblem(null);
+        } catch (error) {
+          if (going) setProblem(error.described);
+        }
+        await sleep(1000);
+      }
+    })();
+    return () => { going = false; };
+  }, [id]);
+
+  if (!seen) return html`<${ProblemBox} problem=${problem} id="stream-problem" />`;
+  const { status, chart } = seen;
+  const latest = (name) => status[name].findLast((value) => value !== null);
+  const late = latest("late_events");
+  return html`<${ProblemBox} problem=${problem} id="stream-problem" />
+    <dl class="tiles" aria-label="State of the stream">
+      <${Tile} name="Rows" value=${number(seen.total)} />
+      <${Tile} name="Events per second" value=${number(round(latest("events_per_second")))} history=${status.events_per_second} />
+      <${Tile} name="Lag" value=${unit(latest("lag_seconds"), "s")} history=${status.lag_seconds} />
+      <${Tile} name="Batch" value=${unit(latest("batch_seconds"), "s")} history=${status.batch_seconds} />
+      <${Tile} name="Late events" value=${number(late)} alarming=${late > 0} history=${status.late_events} />
+      <${Tile} name="Open windows" value=${number(latest("open_windows"))} history=${status.open_windows} />
+      <${Tile} name="State" value=${latest("state_bytes") === undefined ? "–" : megabytes(latest("state_bytes"))} history=${status.state_bytes} />
+    </dl>
+    <section class="card" aria-labelledby="live-title">
+      <h2 id="live-title">Results as they come</h2>
+      ${!chart && html`<p class="note" role="status">No rows yet: windows close when the watermark passes their end.</p>`}
+      ${chart && html`<div class="toolbar">
+        <label>Aggregate <select id="live-aggregate" value=${chart.column} onChange=${(e) => setColumn(e.target.value)}>
+          ${seen.aggregates.map((name) => html`<option value=${name}>${name}</option>`)}
+        </select></label>
+        <label class="check"><input type="checkbox" checked=${log} onChange=${(e) => setLog(e.target.checked)} /> Log scale</label>
+        <span class="note" role="status" id="live-rows">${plural(seen.total, "row")} in ${plural(seen.files, "file")}</span>
+      </div>
+      <${Chart} ...${chart} log=${log} label=${`${chart.column} over window time`} />
+      <p class="note">${remarks(chart, limits).join(" ")} ${seen.kept < seen.total ? `The newest ${number(seen.kept)} rows are kept.` : ""}</p>
+      <div class="wide"><table id="latest">
+        <caption>Newest windows</caption>
+        <thead><tr>${seen.columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+        <tbody>${seen.latest.map((row) => html`<tr>${row.map((cell) => html`<td>${cell === null ? "NULL" : number(cell)}</td>`)}</tr>`)}</tbody>
+      </table></div>`}
+    </section>`;
+}
+
+function Tile({ name, value, history = [], alarming = false }) {
+  return html`<div class=${alarming ? "tile alarming" : "tile"}><dt>${name}</dt><dd>${value}<${Spark} values=${history} /></dd></div>`;
+}
+
+// The last triggers in a line a few letters long.
+function Spark({ values }) {
+  const known = values.slice(-60).filter((value) => value !== null);
+  if (known.length < 2) return null;
+  const low = Math.min(...known), span = Math.max(...known) - low || 1;
+  const points = known.map((value, i) => `${(i / (known.length - 1)) * 96 + 2},${22 - ((value - low) / span) * 18}`);
+  return html`<svg class="spark" viewBox="0 0 100 24" preserveAspectRatio="none" aria-hidden="true"><polyline points=${points.join(" ")} /></svg>`;
+}
+
+const round = (value) => (value === undefined ? value : Math.round(value));
+const unit = (value, name) => (value === undefined ? "–" : `${number(Math.round(value * 100) / 100)} ${name}`);
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);

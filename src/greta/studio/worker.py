@@ -1,0 +1,117 @@
+"""A worker process: one JSON question per line on stdin, progress and one answer per line on stdout.
+
+Everything that touches a user's query or file happens here, where it can be ended without ending the server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TextIO
+
+from greta.errors import GretaError
+from greta.studio.problems import describe
+
+Send = Callable[[dict[str, Any]], None]
+
+
+def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
+    """The answer to one question; modules load when they are first needed, so that checking starts fast."""
+    arguments = question["arguments"]
+    match question["ask"]:
+        case "check":
+            from greta.studio.answers import check
+
+            return check(**arguments)
+        case "inspect":
+            from greta.studio.sources import inspect
+
+            return inspect(**arguments)
+        case "run":
+            from greta.studio.running import run
+
+            return run(**arguments, progress=lambda phase, done: send({"phase": phase, "done": done}))
+        case "rows":
+            from greta.studio.results import rows
+
+            return rows(**arguments)
+        case "series":
+            from greta.studio.results import series
+
+            return series(**arguments)
+        case "csv":
+            from greta.studio.results import save_csv
+
+            return save_csv(**arguments)
+        case "graph":
+            from greta.studio.graphs import graph
+
+            return graph(**arguments)
+        case "follow":
+            from greta.studio.following import follow
+
+            return follow(**arguments)
+        case "samples":
+            from greta.studio.samples import listing
+
+            return {"samples": listing()}
+        case unknown:
+            raise ValueError(f"nobody knows how to answer {unknown}")
+
+
+def main() -> None:
+    """Answer questions until stdin ends; then leave at once, even from the middle of a computation."""
+    # What libraries print must not be taken for an answer.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _limit_memory()
+    questions: SimpleQueue[str] = SimpleQueue()
+    threading.Thread(target=_listen, args=(sys.stdin, questions), daemon=True).start()
+    while True:
+        _reply(json.loads(questions.get()), lambda message: _send(out, message))
+
+
+def _reply(question: dict[str, Any], send: Send) -> None:
+    try:
+        send({"answer": answer(question, send)})
+    except GretaError as error:
+        send({"error": describe(error, question["arguments"].get("query"))})
+    except MemoryError:
+        hint = "take fewer events, a shorter window, or a longer slide"
+        send({"error": {"message": "there is not enough memory for this", "hint": hint}})
+    except RecursionError:
+        hint = "take out nesting that changes nothing"
+        send({"error": {"message": "this is nested too deeply", "hint": hint}})
+
+
+def _listen(stdin: TextIO, questions: SimpleQueue[str]) -> None:
+    for line in stdin:
+        questions.put(line)
+    os._exit(0)
+
+
+def _send(out: TextIO, message: dict[str, Any]) -> None:
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
+def _limit_memory() -> None:
+    """Leave a tenth of the machine's memory to others: a query that wants it all fails alone."""
+    try:
+        import resource
+
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = total // 10 * 9
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+    except (ImportError, ValueError, OSError):
+        # Not every system has such limits; the studio works without.
+        return
+
+
+if __name__ == "__main__":
+    main()
