@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from greta.engine import aggregate
+    from greta.api import aggregate
     from greta.errors import (
         DataError,
         GretaError,
@@ -59,7 +59,7 @@ _HOME = {
     "QuerySyntaxError": "greta.errors",
     "SchemaError": "greta.errors",
     "SetupError": "greta.errors",
-    "aggregate": "greta.engine",
+    "aggregate": "greta.api",
     "analyze": "greta.plan.analyze",
     "explain": "greta.plan.explain",
     "parse": "greta.lang.parser",

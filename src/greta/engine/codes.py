@@ -89,6 +89,9 @@ def _decode_floats(codes: Codes) -> pa.Array:
 
 def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -> tuple[list[Codes], Decoder]:
     """Codes as places in the sorted list of all values."""
+    if not sum(map(len, arrays)):
+        # Arrow drops empty chunks on encoding.
+        return [np.empty(0, dtype=np.int64) for _ in arrays], lambda _: pa.array([], type=type_)
     encoded = (
         pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
     )

@@ -1,0 +1,49 @@
+"""``greta.aggregate``: one call, by either strategy. The layer that knows both engine and baselines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+from greta.engine import aggregate as _engine_aggregate
+from greta.errors import GretaError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from greta.engine.run import Numbers
+    from greta.engine.tables import Events
+    from greta.lang.nodes import Query
+    from greta.plan.nodes import Plan
+
+Strategy = Literal["auto", "graph"]
+"""How to compute: the fastest way for each part of the query, or the paper's graph, edge by edge."""
+
+
+def aggregate(
+    events: Events,
+    query: Query | str | Plan,
+    *,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the column's usual name
+    numbers: Numbers = "double",
+    strategy: Strategy = "auto",
+) -> pa.Table:
+    """Aggregate all trends of a query over a table of events, building none of them.
+
+    Takes an Arrow table, a pandas or Polars frame or a list of dicts, in any order of time; gives an Arrow table
+    with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
+    with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
+    ``strategy="graph"`` gives the same rows by the paper's own algorithm, in O(n²) plain Python: to compare with.
+
+    >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
+    >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
+    [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    """
+    if strategy not in get_args(Strategy):
+        guess = did_you_mean(str(strategy), get_args(Strategy)) or "leave it out for the fastest way"
+        raise GretaError(f"strategy must be 'auto' or 'graph', not {strategy!r}\nhint: {guess}")
+    if strategy == "graph":
+        from greta.baselines import graph
+
+        return graph.aggregate(events, query, time=time, type=type, numbers=numbers)
+    return _engine_aggregate(events, query, time=time, type=type, numbers=numbers)

@@ -1,0 +1,53 @@
+"""``greta graph``: a query and events in, the paper's graph out, as a table of vertices and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greta.baselines import graph as graphs
+from greta.cli.queries import located, read_query
+from greta.datasets import load
+from greta.errors import DataError
+from greta.lang.parser import parse
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def graph(
+    query: Annotated[str, typer.Argument(help="File with the query, - for stdin, or the query itself.")],
+    events: Annotated[Path, typer.Argument(help="Events in a CSV, JSON lines or Parquet file.")],
+    window: Annotated[
+        str | None,
+        typer.Option(help="Start of the window to look at, as in window_start.", show_default="all windows"),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Draw it into this SVG file.")] = None,
+    time: Annotated[str, typer.Option(help="Column with the time.")] = "time",
+    type_: Annotated[str, typer.Option("--type", help="Column with the event type.")] = "type",
+) -> None:
+    """Show the graph that the paper's algorithm builds: type, time and count of each vertex."""
+    # A query is longer than any file's name, and has white space in it.
+    is_text = len(query.split()) > 1 and not Path(query).is_file()
+    text = query if is_text else read_query(Path(query))
+    with located(text, Path("query" if is_text else query)):
+        parsed = parse(text)
+        found = graphs.build(load(events, time=time, type_column=type_), parsed, window=_start(window))
+    typer.echo(str(found))
+    if output is not None:
+        try:
+            output.write_text(found.svg(), encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"{output}: cannot be written: {error.strerror}") from error
+
+
+def _start(window: str | None) -> str | float | None:
+    """A number of seconds where it is one, else a time stamp."""
+    if window is None:
+        return None
+    try:
+        return float(window)
+    except ValueError:
+        return window
