@@ -1,0 +1,432 @@
+"""A stream's open windows between micro-batches: events in columns, in chunks that are written once.
+
+New events and a watermark go in; partial rows of the windows that the watermark closed come out, and a store keeps
+what open windows still need. The store is whatever offers ``Store``: a dictionary in tests, Spark's state store in a
+stream. A step reads an index, writes the new events as chunks and removes the chunks that no open window needs, so
+its traffic is that of the new events, however many are kept; a cache of decoded chunks saves reading them again.
+
+    watermark                      ▼
+    W0  [-----------)              closed: returned once
+    W1       [-----------)         closed
+    W2            [-----------)    open
+    kept          ●  ●  ● ●●
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.engine.columns import Columns
+from greta.engine.frames import Cut
+from greta.engine.partials import partial_schema, partials
+from greta.engine.run import Numbers
+from greta.engine.times import Clock
+from greta.errors import GretaError
+from greta.lang.nodes import Semantics
+from greta.lang.printer import print_expression
+from greta.plan.nodes import Plan
+
+FORMAT = 1
+"""Version of what is stored; a store of another version is refused."""
+
+CHUNK_BYTES = 256 * 1024
+"""Chunks are cut at this size, so that expiry is fine-grained and no value of a store is large."""
+
+SMALL_CHUNK_BYTES = 32 * 1024
+"""The latest chunk is written anew together with new events while it is smaller than this."""
+
+_CODEC = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class StateError(GretaError):
+    """Stored state that the query at hand cannot go on from."""
+
+
+class Store(Protocol):
+    """Where one bucket of a stream keeps its state."""
+
+    def read_index(self) -> bytes | None:
+        """The index, None where nothing is kept."""
+        ...
+
+    def write_index(self, value: bytes) -> None:
+        """Replace the index."""
+        ...
+
+    def read_chunk(self, key: str) -> bytes:
+        """A chunk that was written."""
+        ...
+
+    def write_chunk(self, key: str, value: bytes) -> None:
+        """Keep a chunk under a new key."""
+        ...
+
+    def remove_chunk(self, key: str) -> None:
+        """Remove a chunk."""
+        ...
+
+    def clear(self) -> None:
+        """Remove the index; there are no chunks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJob:
+    """A plan with windows, and the columns of its events: travels to executors as it is."""
+
+    plan: Plan
+    schema: pa.Schema
+    """Of the stored columns: time, type and the attributes that the plan reads."""
+    time: str
+    type: str
+    numbers: Numbers
+
+    @property
+    def clock(self) -> Clock:
+        """How the time column counts."""
+        return Clock.of(self.schema.field(self.time).type, self.time)
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """(within, slide) in the clock's units."""
+        assert self.plan.window is not None
+        return self.clock.units(self.plan.window)
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """What stored events depend on: a query of the same layout can go on from the same state.
+
+        Edge predicates, aggregates, HAVING and MIN LENGTH are no part of it: they are computed when a window closes.
+        """
+        within, slide = self.windows
+        contiguous = self.plan.semantics is Semantics.CONTIGUOUS
+        return {
+            "columns": {field.name: str(field.type) for field in self.schema},
+            "time": self.time,
+            "type": self.type,
+            "partition by": list(self.plan.partitioning.common),
+            "window": [within, slide],
+            "events": "all" if contiguous else sorted({_alternative(self.plan, v.name) for v in self.plan.variables}),
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of the layout."""
+        return fingerprint(self.layout)
+
+    def first_open(self, watermark: int) -> int:
+        """The first window that a watermark (milliseconds) leaves open: its end lies after it."""
+        within, slide = self.windows
+        return (watermark * self.clock.per_millisecond - within) // slide + 1
+
+    def last_window(self, instant: int) -> int:
+        """The last window that an instant in the clock's units falls into, or that begins before it."""
+        return instant // self.windows[1]
+
+
+def fingerprint(layout: Any) -> str:
+    """A short name of a layout, the same in every process."""
+    return hashlib.sha256(json.dumps(layout, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _alternative(plan: Plan, variable: str) -> str:
+    kind = next(v.event_type for v in plan.variables if v.name == variable)
+    conditions = sorted(print_expression(condition) for condition in plan.local_conditions(variable))
+    return " AND ".join([f"{kind} {variable}" if conditions else kind, *conditions])
+
+
+def stored_schema(plan: Plan, schema: pa.Schema, time: str, type_: str) -> pa.Schema:
+    """The columns that a stream keeps of events of a schema; event types in dictionary form."""
+    names = list(dict.fromkeys((time, type_, *plan.attributes)))
+    fields = [schema.field(name) for name in names]
+    return pa.schema([pa.field(f.name, _type_type(plan) if f.name == type_ else f.type) for f in fields])
+
+
+def _type_type(plan: Plan) -> pa.DataType:
+    return pa.string() if plan.semantics is Semantics.CONTIGUOUS else pa.dictionary(pa.int16(), pa.string())
+
+
+def readable(column: pa.ChunkedArray, clock: Clock) -> NDArray[np.bool_]:
+    """Where a time can be read: not NULL, and for numbers finite, at least 0 and not beyond all calendars."""
+    good = pc.is_valid(column)
+    if clock.kind != "timestamp":
+        seconds = column.cast(pa.float64())
+        most = 2.0**52 if clock.kind == "whole seconds" else 9.2e9
+        inside = pc.and_(pc.greater_equal(seconds, 0.0), pc.less_equal(seconds, most))
+        good = pc.and_(good, pc.fill_null(inside, False))
+    return np.asarray(good.to_numpy(), dtype=bool)
+
+
+def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The rows that can matter to the plan, in the stored columns, and their numbers; times must be readable.
+
+    Rows vanish that are NULL in an attribute they must agree on, and, except under contiguous semantics, rows that may
+    take no variable.
+    """
+    plan = job.plan
+    columns = Columns(table)
+    keep = np.ones(table.num_rows, dtype=bool)
+    for name in plan.partitioning.common:
+        keep &= columns.attribute(name).is_valid().to_numpy(zero_copy_only=False)
+    types = table.column(job.type).cast(pa.string())
+    if plan.semantics is not Semantics.CONTIGUOUS:
+        takes = np.zeros(table.num_rows, dtype=bool)
+        for variable in plan.variables:
+            may = pc.fill_null(pc.equal(types, variable.event_type), False).to_numpy().copy()
+            for condition in plan.local_conditions(variable.name):
+                may &= columns.holds(condition)
+            takes |= may
+        keep &= takes
+        # One dictionary for all chunks, so that joining them copies no text.
+        names = pa.array(plan.event_types, pa.string())
+        codes = pc.index_in(types, value_set=names).cast(pa.int16())
+        chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in codes.chunks]
+        types = pa.chunked_array(chunks, _type_type(plan))
+    kept = table.select(job.schema.names).set_column(
+        job.schema.names.index(job.type), job.schema.field(job.type), types
+    )
+    return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
+
+
+def to_bytes(table: pa.Table) -> bytes:
+    """A table as one compressed Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_CODEC) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def from_bytes(blob: bytes) -> pa.Table:
+    """The table back."""
+    with pa.ipc.open_stream(blob) as reader:
+        return reader.read_all()
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Events that were stored together; times in the clock's units."""
+
+    key: str
+    rows: int
+    bytes: int
+    low: int
+    high: int
+
+
+@dataclass(slots=True)
+class Index:
+    """What a bucket stores besides its chunks."""
+
+    first: int = -(2**62)
+    """Windows below this one have been returned."""
+    timer: int | None = None
+    """The watermark that the bucket waits for, in milliseconds."""
+    chunks: list[Chunk] = field(default_factory=list)
+
+    def pack(self, layout: str) -> bytes:
+        """As bytes, with the version and the layout's fingerprint."""
+        return json.dumps({"format": FORMAT, "layout": layout, **asdict(self)}).encode()
+
+    @staticmethod
+    def unpack(value: bytes | None, layout: str) -> Index:
+        """The index back; raises StateError where the state is of another version or another query."""
+        if value is None:
+            return Index()
+        read = json.loads(value)
+        if read["format"] != FORMAT:
+            raise StateError(
+                f"the checkpoint's state has format {read['format']}, this greta reads format {FORMAT}\n"
+                "hint: go on with the version of greta that wrote it, or start with a new checkpoint"
+            )
+        if read["layout"] != layout:
+            raise StateError(
+                "the checkpoint's state was stored for another query: it lacks events or columns that this one needs\n"
+                "hint: go on with the old query, or start the new one with a new checkpoint"
+            )
+        return Index(read["first"], read["timer"], [Chunk(**chunk) for chunk in read["chunks"]])
+
+
+class ChunkCache:
+    """Decoded chunks by key, the latest used within a bound; chunks never change, so entries are never stale."""
+
+    def __init__(self, most_bytes: int = 1 << 30) -> None:
+        self._most = most_bytes
+        self._bytes = 0
+        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def get(self, key: str) -> pa.Table | None:
+        """The chunk if it is still here."""
+        table = self._tables.get(key)
+        if table is not None:
+            self._tables.move_to_end(key)
+        return table
+
+    def put(self, key: str, table: pa.Table) -> None:
+        """Keep a chunk, and let go of the longest unused ones."""
+        self.discard(key)
+        self._tables[key] = table
+        self._bytes += table.nbytes
+        while self._bytes > self._most and self._tables:
+            _, oldest = self._tables.popitem(last=False)
+            self._bytes -= oldest.nbytes
+
+    def discard(self, key: str) -> None:
+        """Forget a chunk."""
+        table = self._tables.pop(key, None)
+        if table is not None:
+            self._bytes -= table.nbytes
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one step found."""
+
+    closed: pa.Table
+    """Partial rows of the windows that are final now."""
+    open: pa.Table | None
+    """Partial rows of open windows, where they were asked for."""
+    late: pa.Table
+    """Events before the watermark; they count nowhere."""
+    rows: int
+    """Events kept."""
+    bytes: int
+    """Size of the stored chunks."""
+    first: int | None
+    """First open window with an event kept; None where nothing is."""
+    last: int | None
+    """Last window with an event kept."""
+    timer: int | None
+    """The timer that the step before had noted."""
+
+
+def step(
+    job: StreamJob,
+    store: Store,
+    events: Sequence[pa.Table],
+    watermark: int,
+    *,
+    cache: ChunkCache,
+    early: bool = False,
+) -> Step:
+    """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
+
+    Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
+    bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
+    soon as the watermark has moved.
+    """
+    layout = job.fingerprint
+    index = Index.unpack(store.read_index(), layout)
+    before = index.timer
+    new, times, late = _split(job, events, watermark)
+    bucket = _Bucket(job, store, cache, index)
+    due = job.first_open(watermark)
+    closed = bucket.answer(index.first, due)
+    bucket.expire(due)
+    bucket.append(new, times, due)
+    if index.chunks:
+        index.first, index.timer = max(index.first, due), watermark + 1
+        store.write_index(index.pack(layout))
+    else:
+        store.clear()
+    first = last = None
+    if index.chunks:
+        lowest = min(chunk.low for chunk in index.chunks)
+        within, slide = job.windows
+        first = max(due, (lowest - within) // slide + 1, job.clock.lowest_window)
+        last = job.last_window(max(chunk.high for chunk in index.chunks))
+    return Step(
+        closed,
+        bucket.answer(due, 2**62) if early else None,
+        late,
+        sum(chunk.rows for chunk in index.chunks),
+        sum(chunk.bytes for chunk in index.chunks),
+        first,
+        last,
+        before,
+    )
+
+
+def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
+    """(events in time, by time; their times; late events)"""
+    table = pa.concat_tables(events) if events else job.schema.empty_table()
+    times = job.clock.read(table.column(job.time), job.time)
+    in_time = times >= watermark * job.clock.per_millisecond
+    late = table.filter(pa.array(~in_time)) if not in_time.all() else table.slice(0, 0)
+    rows = np.flatnonzero(in_time)
+    rows = rows[np.argsort(times[rows], kind="stable")]
+    ordered = len(rows) == table.num_rows and bool((np.diff(rows) == 1).all())
+    return (table if ordered else table.take(pa.array(rows))), times[rows], late
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The chunks of one bucket during a step."""
+
+    job: StreamJob
+    store: Store
+    cache: ChunkCache
+    index: Index
+
+    def answer(self, first: int, last: int) -> pa.Table:
+        """Partial rows of the windows ``[first, last)``."""
+        within, slide = self.job.windows
+        stop = (last - 1) * slide + within
+        chunks = [c for c in self.index.chunks if c.high >= first * slide and c.low < stop]
+        if first >= last or not chunks:
+            return partial_schema(self.job.plan, self.job.schema, self.job.numbers).empty_table()
+        table = pa.concat_tables([self._read(chunk) for chunk in sorted(chunks, key=lambda c: c.low)])
+        job = self.job
+        return partials(job.plan, table, time=job.time, type=job.type, numbers=job.numbers, cut=Cut(first, last))
+
+    def expire(self, due: int) -> None:
+        """Remove the chunks that no window from ``due`` on can need."""
+        from_ = due * self.job.windows[1]
+        for chunk in self.index.chunks:
+            if chunk.high < from_:
+                self._remove(chunk)
+        self.index.chunks = [chunk for chunk in self.index.chunks if chunk.high >= from_]
+
+    def append(self, table: pa.Table, times: NDArray[np.int64], due: int) -> None:
+        """Store events, sorted by time, in chunks of bounded size; no window below ``due`` needs any."""
+        if not table.num_rows:
+            return
+        # Merging also lets go of what a small chunk holds in vain: a slow stream may never fill one.
+        latest = self.index.chunks[-1] if self.index.chunks else None
+        if latest is not None and latest.bytes < SMALL_CHUNK_BYTES:
+            table = pa.concat_tables([self._read(latest), table])
+            times = self.job.clock.read(table.column(self.job.time), self.job.time)
+            needed = times >= due * self.job.windows[1]
+            table, times = table.filter(pa.array(needed)), times[needed]
+            self._remove(latest)
+            self.index.chunks.pop()
+        pieces = -(-table.nbytes // CHUNK_BYTES)
+        rows = -(-table.num_rows // pieces)
+        for start in range(0, table.num_rows, rows):
+            piece, instants = table.slice(start, rows).combine_chunks(), times[start : start + rows]
+            key, blob = uuid.uuid4().hex, to_bytes(piece)
+            self.store.write_chunk(key, blob)
+            self.cache.put(key, piece)
+            low, high = int(instants.min()), int(instants.max())
+            self.index.chunks.append(Chunk(key, piece.num_rows, len(blob), low, high))
+
+    def _read(self, chunk: Chunk) -> pa.Table:
+        table = self.cache.get(chunk.key)
+        if table is None:
+            table = from_bytes(self.store.read_chunk(chunk.key))
+            self.cache.put(chunk.key, table)
+        return table
+
+    def _remove(self, chunk: Chunk) -> None:
+        self.store.remove_chunk(chunk.key)
+        self.cache.discard(chunk.key)

@@ -1,0 +1,207 @@
+"""The path of a stream: streaming DataFrame → watermark → packed events → open windows in state → DataFrame of rows.
+
+Buckets are hashes of the attributes that every trend agrees on, so a partition's events always meet in one bucket.
+All buckets see every micro-batch and the same watermark, so they close a window in the same micro-batch, and the parts
+of a group that lie in several buckets are merged within it, without more state.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Literal, get_args
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql import types as T  # noqa: N812 - its usual name
+
+from greta.engine.aggregate import plan_for
+from greta.engine.run import Numbers
+from greta.engine.snapshots import StreamJob, stored_schema
+from greta.engine.tables import require_column
+from greta.errors import DataError, GretaError, QueryMeaningError
+from greta.plan.nodes import Plan
+from greta.spark.batch import Queries
+from greta.spark.batch import _labelled as labelled
+from greta.spark.batch import _merged as merged_columns
+from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, outgoing
+from greta.spark.stream_checkpoint import claim, stream_layout
+from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
+from greta.spark.stream_state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
+
+Emit = Literal["final", "update"]
+
+BUCKETS = 16
+FINAL = "final"
+"""The column that tells final rows from early ones."""
+METRICS = "greta"
+"""The name under which a stream reports through Spark's query progress."""
+
+_WATERMARK = "spark.watermarkDelayMs"
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_EVENT_TIME = "greta_event_time"
+
+
+def aggregate_stream(
+    df: DataFrame,
+    query: Queries,
+    *,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the word that every backend uses
+    numbers: Numbers = "double",
+    lateness: str | None = None,
+    emit: Emit = "final",
+    late_events: str | LateEvents | None = None,
+    bad_records: BadRecords = "stop",
+    buckets: int = BUCKETS,
+    checkpoint: str | None = None,
+    metrics: str = METRICS,
+) -> DataFrame:
+    """Aggregate all trends of a query over a stream: a row per group and window once the watermark passes its end.
+
+    The rows are those of a batch over the same events, for the sink's append mode. Every query needs WITHIN. The
+    watermark is the one of ``df`` on the time column, or made from ``lateness``, e.g. ``"30 seconds"``; events before
+    it are dropped and counted. Several queries share the stream, their rows come as from a batch.
+
+    - ``emit="update"`` also returns the current rows of open windows at every trigger; a column ``final`` tells them
+      apart. Each trigger then computes all open windows anew.
+    - ``late_events``: a directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
+      micro-batch) that workers call, again where a task is repeated. Only the columns that the query reads are there.
+    - ``bad_records``: ``"stop"`` at an event without a readable time, or ``"skip"`` and count it.
+    - ``buckets``: how many parts the partitions are dealt into, and so the most tasks that work at a time. Like the
+      query's columns it is fixed by the checkpoint.
+    - ``checkpoint``: the directory that the sink will use as its ``checkpointLocation``. A checkpoint that belongs to a
+      query which this one cannot go on from is then refused here; otherwise the first micro-batch refuses it.
+    - ``metrics``: the name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
+      ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window``. Several queries have
+      ``late_events_0`` and so on, too.
+
+    Sets the session's state store to RocksDB, which stateful Python operators need.
+    """
+    _require(numbers in get_args(Numbers), f"numbers must be 'double' or 'exact', not {numbers!r}")
+    _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
+    _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
+    _require(buckets > 0, f"buckets is {buckets}; it must be at least 1")
+    _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame\nhint: use aggregate for a batch")
+    labels, queries = labelled(query)
+    schema = arrow_schema(df.schema)
+    require_column(schema, time, "time", "time")
+    require_column(schema, type, "type", "type")
+    plans = [plan_for(one, schema, time, type) for one in queries]
+    for plan in plans:
+        _require_window(plan)
+    jobs = tuple(StreamJob(plan, stored_schema(plan, schema, time, type), time, type, numbers) for plan in plans)
+    answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
+    early = emit == "update"
+    sink = ParquetLateEvents(late_events) if isinstance(late_events, str) else late_events
+    if checkpoint is not None:
+        claim(checkpoint, stream_layout(jobs, buckets))
+    df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
+    results = (
+        _packed(_watermarked(df, time, lateness), jobs, schema, buckets, bad_records)
+        .groupBy("bucket")
+        .transformWithState(OpenWindows(jobs, buckets, early, sink), RESULT_DDL, "Append", "EventTime")
+        .observe(metrics, *_figures(jobs))
+    )
+    merges = any(_merges(plan) for plan in plans)
+    if merges:
+        results = results.where("blob IS NOT NULL").repartition("query", "merge")
+    common, final = answers[0].travelling, answers[0].final
+    if labels is not None:
+        labels, common, final = merged_columns(labels, answers)
+    if early:
+        _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows\nhint: rename it with AS")
+        common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
+    unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, labels, early, merges)
+    rows = results.select("query", "final", "blob").mapInArrow(unpack, declared(common))
+    return rows.select(*(arrived(name, kind).alias(name) for name, kind in zip(common.names, final, strict=True)))
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise GretaError(message)
+
+
+def _require_window(plan: Plan) -> None:
+    if plan.window is None:
+        raise QueryMeaningError(
+            "a query over a stream needs WITHIN: without it, its one window never ends",
+            hint="add a window, e.g. WITHIN 10 minutes SLIDE 10 seconds",
+        )
+
+
+def _merges(plan: Plan) -> bool:
+    """Whether a group can have parts in several buckets."""
+    common = set(plan.partitioning.common)
+    return bool(common) and not common <= set(plan.group)
+
+
+def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
+    """The stream with a watermark on its time; without one, Spark would never close a window, nor say so."""
+    marked = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]
+    kind = df.schema[time].dataType
+    if lateness is None:
+        if time in marked:
+            return df
+        other = f"; the one on {marked[0]} does not serve" if marked else ""
+        raise DataError(
+            f"the stream has no watermark on its time column {time!r}{other}, so no window would ever close\n"
+            f"hint: pass lateness='30 seconds', or use df.withWatermark({time!r}, '30 seconds')"
+        )
+    if marked:
+        raise DataError(
+            f"the stream already has a watermark on {marked[0]}, and lateness would give it another\nhint: drop one"
+        )
+    if isinstance(kind, T.TimestampType):
+        return df.withWatermark(time, lateness)
+    return df.withColumn(_EVENT_TIME, _instant(time, kind)).withWatermark(_EVENT_TIME, lateness)
+
+
+def _instant(time: str, kind: T.DataType) -> Column:
+    match kind:
+        case T.TimestampNTZType() | T.DateType():
+            return F.convert_timezone(F.current_timezone(), F.lit("UTC"), named(time)).cast("timestamp")
+        case _:
+            return F.timestamp_micros(F.floor(named(time).cast("double") * 1_000_000).cast("bigint"))
+
+
+def _packed(
+    df: DataFrame, jobs: tuple[StreamJob, ...], schema: pa.Schema, buckets: int, bad_records: BadRecords
+) -> DataFrame:
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+    needed = list(dict.fromkeys(name for job in jobs for name in job.schema.names))
+    keys = {tuple(sorted(job.plan.partitioning.common)): None for job in jobs}
+    columns = {common: f"greta_bucket_{at}" for at, common in enumerate(keys) if common}
+    hashes = [
+        F.pmod(F.xxhash64(*(named(name) for name in common)), F.lit(buckets)).cast("int").alias(column)
+        for common, column in columns.items()
+    ]
+    selected = df.select(*(outgoing(name, kinds[name]).alias(name) for name in needed), *hashes)
+    packer = Packer(
+        jobs,
+        tuple(columns.get(tuple(sorted(job.plan.partitioning.common))) for job in jobs),
+        pa.schema([schema.field(name) for name in needed]),
+        buckets,
+        bad_records,
+    )
+    return selected.mapInArrow(packer, PACKED_DDL)
+
+
+def _figures(jobs: tuple[StreamJob, ...]) -> list[Column]:
+    windows = [F.coalesce(F.max(_of(at, "last")) - F.min(_of(at, "first")) + 1, F.lit(0)) for at in range(len(jobs))]
+    figures = [
+        *(F.coalesce(F.sum(column), F.lit(0)).alias(name) for column, name in _SUMS.items()),
+        F.timestamp_millis(F.min("oldest")).alias("oldest_window"),
+        reduce(lambda left, right: left + right, windows).alias("open_windows"),
+    ]
+    if len(jobs) > 1:
+        figures += [F.coalesce(F.sum(_of(at, "late")), F.lit(0)).alias(f"late_events_{at}") for at in range(len(jobs))]
+    return figures
+
+
+_SUMS = {"late": "late_events", "bad": "bad_records", "rows": "state_rows", "bytes": "state_bytes"}
+
+
+def _of(query: int, column: str) -> Column:
+    return F.when(F.col("query") == query, F.col(column))

@@ -1,0 +1,82 @@
+"""A checkpoint's note of the query it belongs to, so that another query is refused before Spark starts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pyarrow import fs
+
+from greta import __version__
+from greta.engine.snapshots import FORMAT, StateError, StreamJob, fingerprint
+from greta.errors import SetupError
+
+NOTE = "greta.json"
+
+
+def stream_layout(jobs: Sequence[StreamJob], buckets: int) -> dict[str, Any]:
+    """What the state of a stream depends on."""
+    return {"format": FORMAT, "buckets": buckets, "queries": [job.layout for job in jobs]}
+
+
+def claim(checkpoint: str, layout: dict[str, Any]) -> None:
+    """Note the query in a checkpoint directory, or refuse where it belongs to one that this cannot go on from.
+
+    Raises ``StateError`` for another query, ``SetupError`` where the directory cannot be used.
+    """
+    try:
+        files, path = filesystem(checkpoint)
+        known = _read(files, path)
+        if known is None or not _started(files, path):
+            files.create_dir(path, recursive=True)
+            text = json.dumps({"greta": __version__, "name": fingerprint(layout), **layout}, indent=2)
+            with files.open_output_stream(f"{path}/{NOTE}") as out:
+                out.write(text.encode())
+            return
+    except OSError as error:
+        raise SetupError(
+            f"the checkpoint {checkpoint} cannot be used: {error}\n"
+            "hint: give a directory that you may write, on a disk with room; what it holds is kept"
+        ) from error
+    if known.get("name") != fingerprint(layout):
+        raise StateError(
+            f"the checkpoint {checkpoint} belongs to another query: {_difference(known, layout)}\n"
+            "hint: go on with the old query, or give the new one a checkpoint of its own"
+        )
+
+
+def filesystem(place: str) -> tuple[Any, str]:
+    """The file system of a path or URI, and the path in it."""
+    if "://" in place:
+        files, path = fs.FileSystem.from_uri(place)
+        return files, path
+    return fs.LocalFileSystem(), place.removeprefix("file:").rstrip("/") or "/"
+
+
+def _read(files: Any, path: str) -> dict[str, Any] | None:
+    if files.get_file_info(f"{path}/{NOTE}").type is not fs.FileType.File:
+        return None
+    with files.open_input_stream(f"{path}/{NOTE}") as stream:
+        found: dict[str, Any] = json.loads(stream.read())
+    return found
+
+
+def _started(files: Any, path: str) -> bool:
+    """Whether a stream has run from this checkpoint: until then any query may have it."""
+    offsets = fs.FileSelector(f"{path}/offsets", allow_not_found=True)
+    return any(not info.base_name.startswith(".") for info in files.get_file_info(offsets))
+
+
+def _difference(known: dict[str, Any], layout: dict[str, Any]) -> str:
+    for part in ("format", "buckets"):
+        if known.get(part) != layout[part]:
+            return f"its {part} is {known.get(part)}, now {layout[part]}"
+    old, new = known.get("queries", []), layout["queries"]
+    if len(old) != len(new):
+        return f"it has {len(old)} queries, now {len(new)}"
+    for before, now in zip(old, new, strict=True):
+        for part in now:
+            if before.get(part) != now[part]:
+                return f"its {part}: {json.dumps(before.get(part))}, now {json.dumps(now[part])}"
+    return "its layout differs"

@@ -1,0 +1,178 @@
+"""Rows → blobs before the shuffle, blobs → rows after it: a stream's events travel as Arrow, by hash bucket.
+
+Packing keeps only the rows and columns that a query needs and makes one blob per bucket out of many rows, which is
+far cheaper to shuffle than the rows; unpacking finishes the partial results that the stateful operator returned.
+Both run inside ``mapInArrow``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from greta.engine.partials import finish_partials
+from greta.engine.snapshots import StreamJob, from_bytes, readable, relevant, to_bytes
+from greta.errors import DataError
+from greta.spark.columns import arrive, depart
+
+BadRecords = Literal["stop", "skip"]
+
+PACKED = pa.schema([("bucket", pa.int32()), ("blob", pa.binary()), ("bad", pa.int64())])
+PACKED_DDL = "bucket INT, blob BINARY, bad BIGINT"
+
+_MOST_ROWS = 1 << 20
+"""Rows packed at once: bounds a task's memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packer:
+    """Packs the events of a task: a row ``(bucket, blob, bad)`` per bucket that has events.
+
+    The first task also sends every bucket an empty row, so that all of them see every micro-batch: they close
+    windows, and report their size, together.
+    """
+
+    jobs: tuple[StreamJob, ...]
+    hashes: tuple[str | None, ...]
+    """Per job the input column with its hash bucket; None: one bucket."""
+    schema: pa.Schema
+    """The engine's types of the input columns, hash buckets left out."""
+    buckets: int
+    bad_records: BadRecords
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pack a task's events."""
+        if _is_first_task():
+            keys = [
+                at * self.buckets + number
+                for at, hashed in enumerate(self.hashes)
+                for number in range(self.buckets if hashed else 1)
+            ]
+            yield _packed(keys, [b""] * len(keys), [0] * len(keys))
+        for table in _gathered(batches):
+            yield self._pack(table)
+
+    def _pack(self, batch: pa.Table) -> pa.RecordBatch:
+        columns = [arrive_column(batch.column(f.name), f.type) for f in self.schema]
+        table = pa.table(columns, schema=self.schema)
+        job = self.jobs[0]
+        good = readable(table.column(job.time), job.clock)
+        bad = int(len(good) - np.count_nonzero(good))
+        if bad:
+            if self.bad_records == "stop":
+                self._refuse(table, good)
+            batch, table = batch.filter(pa.array(good)), table.filter(pa.array(good))
+        keys: list[int] = []
+        blobs: list[bytes] = []
+        for at, (job, hashed) in enumerate(zip(self.jobs, self.hashes, strict=True)):
+            numbers = np.zeros(table.num_rows, dtype=np.int64)
+            if hashed is not None:
+                numbers = batch.column(hashed).to_numpy().astype(np.int64)
+            for number, part in _by_bucket(job, table, numbers):
+                keys.append(at * self.buckets + number)
+                blobs.append(to_bytes(part))
+        if bad and not keys:
+            keys, blobs = [0], [b""]
+        return _packed(keys, blobs, [bad, *[0] * (len(keys) - 1)] if keys else [])
+
+    def _refuse(self, table: pa.Table, good: NDArray[np.bool_]) -> None:
+        row = table.slice(int(np.argmin(good)), 1).to_pylist()[0]
+        raise DataError(
+            f"an event has no readable time in column {self.jobs[0].time!r}: {row}\n"
+            "hint: mend or remove the record, or skip and count such records with bad_records='skip'"
+        )
+
+
+def _is_first_task() -> bool:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context is not None and context.partitionId() == 0
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    parts: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        parts.append(batch)
+        rows += batch.num_rows
+        if rows >= _MOST_ROWS:
+            yield pa.Table.from_batches(parts)
+            parts, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(parts)
+
+
+def arrive_column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    """A travelling column in the engine's type."""
+    return pa.chunked_array([arrive(chunk, type_) for chunk in column.chunks], type=type_)
+
+
+def _by_bucket(job: StreamJob, table: pa.Table, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+    kept, rows = relevant(job, table)
+    if not kept.num_rows:
+        return
+    numbers = numbers[rows]
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    ordered = kept.take(pa.array(order)) if len(numbers) and numbers[0] != numbers[-1] else kept
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    for low, high in pairwise(cuts):
+        yield int(numbers[low]), ordered.slice(low, high - low)
+
+
+def _packed(keys: list[int], blobs: list[bytes], bad: list[int]) -> pa.RecordBatch:
+    arrays = [pa.array(keys, pa.int32()), pa.array(blobs, pa.binary()), pa.array(bad, pa.int64())]
+    return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacker:
+    """Finishes partial results: rows ``(query, final, blob)`` in, rows of answers out, in their travelling types."""
+
+    jobs: tuple[StreamJob, ...]
+    answers: tuple[pa.Schema, ...]
+    """Per job its columns as they travel."""
+    schema: pa.Schema
+    """The columns that go out: those of all queries, the label in front, the mark of final rows at the end."""
+    labels: pa.Array | None
+    """Names or numbers of several queries."""
+    early: bool
+    """Whether rows are marked as final or not."""
+    merges: bool
+    """Whether a group's partial results come from several buckets, so that a task must see all of them first."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Finish a task's partial results."""
+        waiting: dict[tuple[int, bool], list[pa.Table]] = {}
+        for batch in batches:
+            for query, final, blob in zip(*(batch.column(c) for c in ("query", "final", "blob")), strict=True):
+                if blob.is_valid:
+                    parts = waiting.setdefault((query.as_py(), final.as_py()), [])
+                    parts.append(from_bytes(blob.as_buffer()))
+            if not self.merges:
+                yield from self._finish(waiting)
+                waiting = {}
+        yield from self._finish(waiting)
+
+    def _finish(self, waiting: dict[tuple[int, bool], list[pa.Table]]) -> Iterator[pa.RecordBatch]:
+        for (query, final), parts in waiting.items():
+            job = self.jobs[query]
+            rows = finish_partials(job.plan, job.schema, pa.concat_tables(parts), time=job.time, numbers=job.numbers)
+            rows = depart(rows, self.answers[query])
+            columns = {name: rows.column(name) for name in rows.column_names}
+            if self.labels is not None:
+                columns[self.schema.names[0]] = pa.repeat(self.labels[query], rows.num_rows)
+            if self.early:
+                columns[self.schema.names[-1]] = pa.repeat(pa.scalar(final), rows.num_rows)
+            spread = [
+                columns[field.name] if field.name in columns else pa.nulls(rows.num_rows, field.type)
+                for field in self.schema
+            ]
+            yield from pa.table(spread, schema=self.schema).to_batches()

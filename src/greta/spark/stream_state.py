@@ -1,0 +1,181 @@
+"""The stateful operator: buckets of open windows in Spark's state store, stepped once per micro-batch.
+
+A call gets a bucket's new blobs, and returns the partial results of the windows that the watermark closed, with the
+bucket's size. State is an index and chunks of events, both opaque to Spark and versioned by greta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark import TaskContext
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from greta.engine.partials import WINDOW
+from greta.engine.snapshots import ChunkCache, Step, StreamJob, from_bytes, step, to_bytes
+from greta.spark.stream_checkpoint import filesystem
+
+LateEvents = Callable[[pa.Table, int], None]
+"""Takes late events and the micro-batch's number; called in the workers, again where Spark repeats a task."""
+
+RESULT_DDL = (
+    "query INT, merge INT, final BOOLEAN, blob BINARY, late BIGINT, bad BIGINT, "
+    "rows BIGINT, bytes BIGINT, first BIGINT, last BIGINT, oldest BIGINT"
+)
+
+_CACHE = ChunkCache()
+"""Chunks that this worker has seen: workers outlive micro-batches, so most need not be read again."""
+
+_MERGES = 8
+"""Ways in which partial results of different windows are spread over the tasks that merge them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetLateEvents:
+    """Writes late events into a directory, a file per micro-batch and bucket.
+
+    A repeated task writes the same file again, so nothing is there twice.
+    """
+
+    directory: str
+
+    def __call__(self, events: pa.Table, batch: int, bucket: int) -> None:
+        """Write a bucket's late events of a micro-batch."""
+        files, path = filesystem(self.directory)
+        files.create_dir(path, recursive=True)
+        name = f"late-{batch:010}-{bucket:06}.parquet"
+        draft = f"{path}/.{name}.{_attempt()}"
+        pq.write_table(events, draft, filesystem=files)
+        files.move(draft, f"{path}/{name}")
+
+
+def _attempt() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else int(context.taskAttemptId())
+
+
+def _batch() -> int:
+    context = TaskContext.get()
+    return int((context and context.getLocalProperty("streaming.sql.batchId")) or -1)
+
+
+class OpenWindows(StatefulProcessor):
+    """Steps buckets; a bucket's key is its query's number times ``buckets`` plus its own."""
+
+    def __init__(
+        self,
+        jobs: tuple[StreamJob, ...],
+        buckets: int,
+        early: bool,
+        late_events: ParquetLateEvents | LateEvents | None,
+    ) -> None:
+        self.jobs = jobs
+        self.buckets = buckets
+        self.early = early
+        self.late_events = late_events
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Name the state."""
+        self.handle = handle
+        self.index = handle.getValueState("index", "value BINARY")
+        self.chunks = handle.getMapState("chunks", "key STRING", "value BINARY")
+
+    def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """A bucket of a micro-batch with data."""
+        tables, bad = [], 0
+        for row in rows:
+            bad += row.bad
+            if row.blob:
+                tables.append(from_bytes(bytes(row.blob)))
+        yield from self._step(int(key[0]), tables, bad, timerValues.getCurrentWatermarkInMs(), fired=None)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+        """A bucket of a micro-batch without data: the watermark alone has moved."""
+        fired = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._step(int(key[0]), [], 0, timerValues.getCurrentWatermarkInMs(), fired=fired)
+
+    def close(self) -> None:
+        """Nothing to close: the store is Spark's."""
+
+    def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
+        query = key // self.buckets
+        job = self.jobs[query]
+        found = step(job, _SparkStore(self), tables, watermark, cache=_CACHE, early=self.early)
+        wanted = watermark + 1 if found.rows else None
+        if found.timer is not None and found.timer not in (wanted, fired):
+            self.handle.deleteTimer(found.timer)
+        if wanted is not None and found.timer != wanted:
+            self.handle.registerTimer(wanted)
+        if found.late.num_rows and self.late_events is not None:
+            if isinstance(self.late_events, ParquetLateEvents):
+                self.late_events(found.late, _batch(), key)
+            else:
+                self.late_events(found.late, _batch())
+        yield _report(query, job, found, bad)
+        for final, table in ((True, found.closed), (False, found.open)):
+            if table is not None:
+                yield from _results(query, final, table)
+
+
+def _report(query: int, job: StreamJob, found: Step, bad: int) -> Row:
+    oldest = None
+    if found.first is not None:
+        oldest = found.first * job.windows[1] // job.clock.per_millisecond
+    return _row(
+        query=query,
+        late=found.late.num_rows,
+        bad=bad,
+        rows=found.rows,
+        bytes=found.bytes,
+        first=found.first,
+        last=found.last,
+        oldest=oldest,
+    )
+
+
+def _results(query: int, final: bool, table: pa.Table) -> Iterator[Row]:
+    if not table.num_rows:
+        return
+    ways = table.column(WINDOW).to_numpy() % _MERGES
+    for way in sorted(set(ways.tolist())):
+        part = table.filter(pa.array(ways == way))
+        yield _row(query=query, merge=way, final=final, blob=to_bytes(part))
+
+
+def _row(**values: Any) -> Row:
+    names = [part.split()[0] for part in RESULT_DDL.split(", ")]
+    return Row(*names)(*(values.get(name) for name in names))
+
+
+class _SparkStore:
+    """A bucket's store: the state of the key that Spark is calling for."""
+
+    def __init__(self, owner: OpenWindows) -> None:
+        self._index = owner.index
+        self._chunks = owner.chunks
+
+    def read_index(self) -> bytes | None:
+        value = self._index.get()
+        return None if value is None else bytes(value[0])
+
+    def write_index(self, value: bytes) -> None:
+        self._index.update((value,))
+
+    def read_chunk(self, key: str) -> bytes:
+        value = self._chunks.getValue((key,))
+        assert value is not None, "an index names a chunk that is not there"
+        return bytes(value[0])
+
+    def write_chunk(self, key: str, value: bytes) -> None:
+        self._chunks.updateValue((key,), (value,))
+
+    def remove_chunk(self, key: str) -> None:
+        self._chunks.removeKey((key,))
+
+    def clear(self) -> None:
+        self._index.clear()
