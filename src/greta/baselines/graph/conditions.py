@@ -83,6 +83,8 @@ class EdgeConditions:
         self._others = comparisons[1:]
         self._residual = [_with_instants(condition, stream) for condition in link.residual]
         self._stream = stream
+        self.complete = not self._others and not self._residual
+        """Whether the range query answers all predicates."""
 
     def hold(self, earlier: Event, later: Event) -> bool:
         """Whether the predicates hold that the range query has not answered."""

@@ -120,9 +120,8 @@ class Panes:
         operator: ComparisonOperator = "=" if conditions.ranged is None else conditions.ranged.operator
         for pane in self._panes.values():
             if place in pane.trees:
-                for vertex in pane.trees[place].range(operator, key):
-                    if conditions.hold(vertex.event, later):
-                        yield vertex
+                found = pane.trees[place].range(operator, key)
+                yield from found if conditions.complete else (v for v in found if conditions.hold(v.event, later))
 
     def purge(self, now: int) -> None:
         """Delete the panes whose windows have all ended (§7): whole panes, never single events."""

@@ -68,6 +68,8 @@ class GretaGraph:
         self._opened: list[dict[int, int]] = [{} for _ in template.negatives]
         self._cutoff: list[float] = [-math.inf for _ in template.negatives]
         self._arrived: list[Vertex] = []
+        # Under contiguous, only the tick before is stored; skip-till-any-match skips what it likes.
+        self._skips = semantics is not Semantics.NEXT
         self._states = _by_variable(template)
         self._into = [
             [(t.source, t.link) for t in template.transitions if t.target == s.index] for s in template.states
@@ -110,13 +112,14 @@ class GretaGraph:
 
     def _link(self, vertex: Vertex, windows: set[int]) -> None:
         """Line 7, shared by windows (§6): add the totals of every predecessor, window by window."""
+        totals, add = vertex.totals, self.propagation.add
         for predecessor in self._predecessors(vertex):
             linked = False
             for window, part in predecessor.totals.items():
-                if window in windows and self._is_near(predecessor, window):
-                    if window not in vertex.totals:
-                        vertex.totals[window] = self.propagation.nothing()
-                    self.propagation.add(vertex.totals[window], part)
+                if window in windows and (self._skips or self._is_near(predecessor, window)):
+                    if window not in totals:
+                        totals[window] = self.propagation.nothing()
+                    add(totals[window], part)
                     linked = True
             if linked and self.recording is not None:
                 self.recording.edges.append((predecessor, vertex))
@@ -127,12 +130,7 @@ class GretaGraph:
             yield from self.panes.find(place, vertex.event)
 
     def _is_near(self, predecessor: Vertex, window: int) -> bool:
-        """Event selection: under next-match, only the last matched tick of the window precedes.
-
-        Under ``contiguous`` no other tick is stored, and skip-till-any-match skips what it likes.
-        """
-        if self.semantics is not Semantics.NEXT:
-            return True
+        """Event selection under next-match: only the last matched tick of the window precedes."""
         last = max(graph.matched.get(window, -math.inf) for graph in self.matchers)
         return predecessor.event.time == last
 
