@@ -1,0 +1,103 @@
+"""One run in a process of its own: a job as JSON on standard input, a measurement as JSON on standard output.
+
+Data are generated, the query is planned and the strategy warmed up on a few events before the clock starts; so
+kernels are compiled and Spark is running by then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+from typing import Any
+
+import pyarrow as pa
+
+from greta.baselines.rivals import DidNotFinish, Finished, Limits, Rival
+from greta.bench.experiments import experiments
+from greta.bench.memory import Peak
+from greta.bench.strategies import strategy
+from greta.engine.tables import schema_of
+from greta.plan.analyze import analyze
+from greta.plan.nodes import Plan
+
+_WARM_UP_EVENTS = 8
+_REPEATS = 5
+_REPEAT_SECONDS = 1.0
+"""Runs shorter than this in all are repeated; the median counts."""
+
+
+def measure(experiment: str, place: int, name: str, seconds: float) -> dict[str, Any]:
+    """Run one strategy at one point of an experiment."""
+    what = experiments()[experiment]
+    point = what.points[place]
+    events = point.data.make()
+    plan = analyze(point.query, schema_of(events.schema))
+    way = strategy(name)
+    reason = way.supports(plan)
+    if reason is not None:
+        return {"status": "unsupported", "reason": reason}
+    _warm_up(way, events, plan)
+    limits = Limits(seconds, what.memory)
+    print("ready", file=sys.stderr, flush=True)
+    peak = Peak()
+    outcome = way.run(events, plan, limits)
+    memory = peak.rise()
+    if isinstance(outcome, DidNotFinish):
+        return {
+            "status": "did not finish",
+            "reason": outcome.reason,
+            "seconds": outcome.seconds,
+            "memory": memory,
+            "stored": outcome.stored,
+        }
+    times = [outcome.seconds]
+    while len(times) < _REPEATS and sum(times) < _REPEAT_SECONDS:
+        again = way.run(events, plan, limits)
+        assert isinstance(again, Finished)
+        times.append(again.seconds)
+    return {
+        "status": "finished",
+        "seconds": statistics.median(times),
+        "repeats": times,
+        "memory": memory,
+        "stored": outcome.stored,
+        "rows": len(outcome.rows),
+        "check": _check(plan, outcome),
+    }
+
+
+def _warm_up(way: Rival, events: pa.Table, plan: Plan) -> None:
+    """Take all code paths once: on few events for those who build trends, and on enough for every kernel."""
+    count = _WARM_UP_EVENTS if way.name in {"flat", "sase", "cet", "flink"} else 1_000
+    way.run(events.slice(0, count), plan, Limits(seconds=60))
+    if way.name.startswith("greta"):
+        way.run(events, plan, Limits())
+
+
+def _check(plan: Plan, outcome: Finished) -> str:
+    """The sum of the first aggregate over all rows, rounded: equal for all strategies that are right."""
+    name = next(output.name for output in plan.outputs if not output.hidden)
+    total = math.fsum(_number(row[name]) for row in outcome.rows)
+    return f"{total:.9g}"
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf
+
+
+def main() -> None:
+    """Answer one job."""
+    # Counts may have thousands of digits, and so may what exact numbers print.
+    sys.set_int_max_str_digits(0)
+    job = json.load(sys.stdin)
+    result = measure(job["experiment"], job["place"], job["strategy"], job["seconds"])
+    sys.stdout.write("\n" + json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""``greta bench``: the paper's evaluation and more, measured here; ``greta bench report`` draws it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from greta.errors import GretaError, did_you_mean
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def bench(
+    context: typer.Context,
+    quick: Annotated[bool, typer.Option("--quick", help="Few and small runs, in minutes.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Run this experiment alone; may be given again.")] = None,
+    output: Annotated[Path, typer.Option(help="Where results are kept.")] = Path("build/bench"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier runs instead of going on.")] = False,
+) -> None:
+    """Measure greta and its rivals, each run in a process of its own; go on where an earlier run stopped.
+
+    Writes results.parquet, results.json, figures and report.html into the output directory.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from greta.bench import results
+    from greta.bench.about import about
+    from greta.bench.experiments import experiments
+    from greta.bench.report import write_report
+    from greta.bench.runner import run_all
+
+    known = experiments()
+    for name in only or ():
+        if name not in known:
+            hint = did_you_mean(name, known) or f"choose from {', '.join(known)}"
+            raise GretaError(f"there is no experiment {name!r}\nhint: {hint}")
+    chosen = [known[name] for name in only or known]
+    if quick:
+        output = output / "quick"
+        chosen = [experiment for experiment in chosen if experiment.quick]
+    command = " ".join(["greta bench", *(["--quick"] if quick else []), *(f"--only {name}" for name in only or ())])
+    runs = run_all(chosen, output, quick=quick, fresh=fresh)
+    results.write(output, runs, about(command))
+    page = write_report(output)
+    typer.echo(f"{len(runs)} runs, report: {page}")
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="A directory that greta bench wrote.")],
+) -> None:
+    """Draw the figures and the page of earlier runs again."""
+    from greta.bench.report import write_report
+
+    typer.echo(f"report: {write_report(directory)}")
