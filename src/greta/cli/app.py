@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context
 
 COMMANDS = {
+    "bench": "Measure greta and its rivals: the paper's evaluation and more, with figures.",
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
     "graph": "Show the graph that the paper's algorithm builds: type, time and count of each vertex.",
