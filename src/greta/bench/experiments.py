@@ -103,7 +103,7 @@ def _cluster(events: int, **options: Option) -> DataSet:
 
 
 def _falling() -> Experiment:
-    sizes = (10, 15, 20, 21, 22, 23, 24, 25, 26, 27, 100, 1_000, 5_000, 100_000, 1_000_000)
+    sizes = (10, 15, 20, 22, 23, 24, 25, 26, 27, 1_000, 5_000, 100_000, 1_000_000)
     return Experiment(
         "events-falling",
         "Events per window, all prices falling (Q1, one company)",
@@ -112,12 +112,12 @@ def _falling() -> Experiment:
         tuple(Point(n, one_window(paper.Q1), _stock(n, companies=1, falling=True)) for n in sizes),
         ("greta", "graph", *TWO_STEP),
         log_x=True,
-        quick=(0, 2, 11),
+        quick=(0, 2),
     )
 
 
 def _market() -> Experiment:
-    sizes = (100, 200, 300, 400, 500, 600, 700, 1_000, 10_000, 100_000, 1_000_000)
+    sizes = (100, 200, 300, 350, 400, 425, 450, 500, 10_000, 100_000, 1_000_000)
     return Experiment(
         "events-market",
         "Events per window, prices of a market (Q1, ten companies)",
@@ -131,7 +131,7 @@ def _market() -> Experiment:
 
 
 def _negation() -> Experiment:
-    sizes = (50, 100, 150, 200, 250, 300, 400, 1_000, 10_000, 100_000)
+    sizes = (50, 100, 150, 200, 250, 300, 350, 400, 10_000, 100_000)
     return Experiment(
         "events-negation",
         "Events per window, with a negative sub-pattern (Q1 in two parts, ten companies)",
@@ -140,7 +140,6 @@ def _negation() -> Experiment:
         tuple(Point(n, NEGATION, _stock(n)) for n in sizes),
         ("greta", "graph", *TWO_STEP),
         log_x=True,
-        quick=(0, 1, 8),
     )
 
 
@@ -161,6 +160,7 @@ def _selectivity(name: str, events: int, strategies: tuple[str, ...], quick: tup
         ),
         strategies,
         grows=False,
+        seconds=20,
         quick=quick,
     )
 
@@ -171,9 +171,13 @@ def _groups(name: str, events: int, counts: tuple[int, ...], strategies: tuple[s
         f"Number of groups (Q2, {events:,} events)",
         "The number of groups leaves greta flat; two-step approaches need many small groups.",
         "groups",
-        tuple(Point(g, one_window(paper.Q2), _cluster(events, mappers=g, jobs=1)) for g in reversed(counts)),
+        tuple(
+            Point(g, one_window(paper.Q2), _cluster(events, mappers=g, jobs=1, measurements=8))
+            for g in reversed(counts)
+        ),
         strategies,
         log_x=True,
+        seconds=20,
         quick=(0, len(counts) - 1),
     )
 
@@ -251,9 +255,9 @@ def experiments() -> dict[str, Experiment]:
         _falling(),
         _market(),
         _negation(),
-        _selectivity("selectivity", 250, ("greta", "graph", *TWO_STEP), quick=(0, 4)),
+        _selectivity("selectivity", 250, ("greta", *TWO_STEP), quick=()),
         _selectivity("selectivity-100k", 100_000, ("greta",), quick=(0, 4, 5)),
-        _groups("groups", 300, (2, 5, 10, 15, 20, 30, 50), ("greta", "graph", *TWO_STEP)),
+        _groups("groups", 300, (2, 3, 5, 10, 20, 50), ("greta", "graph", *TWO_STEP)),
         _groups("groups-100k", 100_000, (1, 3, 10, 30, 100, 300, 1_000), ("greta",)),
         Experiment(
             "quadratic",
@@ -278,7 +282,8 @@ def experiments() -> dict[str, Experiment]:
             tuple(Point(n, SEQUENCE, _cluster(n)) for n in (1_000, 10_000, 100_000, 1_000_000)),
             ("greta", "aseq", "flat", "sase", "cet"),
             log_x=True,
-            quick=(0, 1),
+            seconds=20,
+            quick=(0,),
         ),
         Experiment(
             "queries",
@@ -292,7 +297,7 @@ def experiments() -> dict[str, Experiment]:
             ),
             ("greta", "graph", "sase"),
             grows=False,
-            quick=(2,),
+            seconds=30,
         ),
         *_ours(),
         Experiment(

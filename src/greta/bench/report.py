@@ -211,6 +211,12 @@ img { max-width: 100%; } .no { color: #c92a2a; font-weight: bold; } .yes { color
 """
 
 
+_NOTE = (
+    "Times are medians of up to five runs, memory is the peak beyond the input; × did not finish within the "
+    "limits. All events are there from the start, so the time until the last result is the peak latency."
+)
+
+
 def _page(
     shown: list[Experiment],
     runs: list[Run],
@@ -225,9 +231,7 @@ def _page(
         *(f"<tr><th>{html.escape(name)}<td>{html.escape(value)}" for name, value in _facts(about)),
         "</table><h2>Claims</h2><table><tr><th>claim<th>measured<th>holds",
         *(f"<tr><td>{html.escape(c.text)}<td>{html.escape(c.measured)}{verdicts[c.holds]}" for c in found),
-        "</table><p>Times are medians of up to five runs, memory is the peak beyond the input; × did not finish "
-        "within the limits. All events are there from the start, so the time until the last result is the peak "
-        "latency.",
+        f"</table><p>{_NOTE}",
     ]
     for experiment in shown:
         image = base64.b64encode(figures[experiment.name].read_bytes()).decode()

@@ -78,7 +78,8 @@ def read(directory: Path) -> list[Run]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:
             values: dict[str, Any] = json.loads(line)
-            found[values.pop("id")] = Run(**values | {"repeats": tuple(values["repeats"])})
+            name = values.pop("id")
+            found[name] = Run(**values | {"repeats": tuple(values["repeats"])})
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{file}:{number}: not a run of this version of greta\nhint: start anew with greta bench --fresh"
