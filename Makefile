@@ -15,9 +15,8 @@ $(READY): pyproject.toml constraints.txt tools/bootstrap.py
 setup: $(READY) ## create .venv with pinned packages, and a Java if none is there
 	@echo "greta: .venv is ready"
 
-demo: $(READY) ## show what greta does with the paper's queries
-	@for query in examples/*.greta; do \
-	  echo "== $$query"; $(BIN)/greta explain $$query || exit 1; echo; done
+demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a picture in demo-output/
+	@$(BIN)/python examples/demo.py
 
 test: lint types layers unit ## run all checks and tests: what CI runs
 

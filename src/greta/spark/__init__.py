@@ -1,1 +1,43 @@
-"""Greta on Spark: the only package that imports pyspark."""
+"""Greta on Spark: the only package that imports pyspark.
+
+>>> import greta.spark
+>>> rows = greta.spark.aggregate(df, "RETURN COUNT(*) PATTERN Stock S+ WITHIN 1 minute")  # doctest: +SKIP
+
+The names load on first use: without PySpark they raise a ``SetupError`` that says what to install.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from greta.errors import SetupError
+
+if TYPE_CHECKING:
+    from greta.spark.batch import aggregate
+    from greta.spark.session import session
+    from greta.spark.sql import register
+
+__all__ = ["aggregate", "register", "session"]
+
+_HOME = {"aggregate": "batch", "register": "sql", "session": "session"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'greta.spark' has no attribute {name!r}")
+    require_pyspark()
+    value: object = getattr(import_module(f"greta.spark.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def require_pyspark() -> None:
+    """Raise a ``SetupError`` that says what to install unless PySpark is there."""
+    try:
+        import_module("pyspark")
+    except ImportError as error:
+        raise SetupError(
+            "PySpark is not installed\nhint: pip install 'greta-trends[spark]' brings it; "
+            "add the extra java where there is no Java either: pip install 'greta-trends[spark,java]'"
+        ) from error

@@ -1,0 +1,177 @@
+"""The path of a batch: DataFrame of events → plans → packed events → shuffle → engine → DataFrame of rows.
+
+Nothing is computed here: the DataFrame that comes back is as lazy as the one that went in.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import partial, reduce
+from operator import or_
+from typing import TYPE_CHECKING, get_args
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from greta.engine.aggregate import plan_for
+from greta.engine.run import Numbers
+from greta.engine.tables import require_column
+from greta.errors import GretaError
+from greta.plan.nodes import Plan
+from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, outgoing
+from greta.spark.filters import useful
+from greta.spark.jobs import CODE, Channel, Job, relevant_types
+from greta.spark.queries import Queries, labelled, merged_columns
+from greta.spark.ranges import plan_ranges
+from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def aggregate(
+    df: DataFrame,
+    query: Queries,
+    *,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the word that every backend uses
+    numbers: Numbers = "double",
+    tasks: int | None = None,
+    cut: float | None = None,
+) -> DataFrame:
+    """Aggregate all trends of a query over a DataFrame of events: a row per group and window with a trend.
+
+    Lazy, for classic Spark and Spark Connect alike, e.g. ``df.transform(greta.spark.aggregate, query)``. Mistakes in
+    the query and columns that the events lack raise a ``GretaError`` here, before any job.
+
+    Several queries (a list, or names with queries) read the events once and shuffle them once. Their rows come
+    under the columns of all of them, NULL where a query has no such column, with a column ``query`` in front: the
+    query's name, or its position where none has a name.
+
+    ``tasks`` is the number of tasks after the shuffle (default: the cores that Spark has). ``cut`` is the length,
+    in multiples of WITHIN, of the time ranges that run in parallel within a partition; 0 runs every partition
+    whole, and the default moves at most an eighth more events for it.
+    """
+    if numbers not in get_args(Numbers):
+        raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
+    if df.isStreaming:
+        from greta.spark.stream import aggregate_stream
+
+        return aggregate_stream(df, query, time=time, type=type, numbers=numbers)
+    labels, queries = labelled(query)
+    schema = arrow_schema(df.schema)
+    require_column(schema, time, "time", "time")
+    require_column(schema, type, "type", "type")
+    plans = tuple(plan_for(one, schema, time, type) for one in queries)
+    answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
+    merged = None if labels is None else merged_columns(labels, answers)
+    job = _job(plans, schema, time, type, numbers, tasks or parallelism(df.sparkSession), cut)
+    events = (
+        _packable(df, job)
+        .mapInArrow(partial(pack_events, job=job), declared(BLOBS))
+        .repartitionById(job.tasks, named("task"))
+        .sortWithinPartitions("channel", "slab")
+    )
+    if merged is None and set(plans[0].partitioning.common) <= set(plans[0].group):
+        answer = answers[0]
+        rows = events.mapInArrow(partial(answer_directly, job=job, schema=answer.travelling), answer.declared)
+        return rows.select(*answer.incoming())
+    parts = (
+        events.mapInArrow(partial(aggregate_events, job=job), declared(BLOBS))
+        .repartitionById(job.tasks, named("task"))
+        .sortWithinPartitions("channel", "slab")
+    )
+    names, common, final = merged or (None, answers[0].travelling, answers[0].final)
+    finish = partial(
+        finish_groups, job=job, schemas=[answer.travelling for answer in answers], labels=names, common=common
+    )
+    rows = parts.mapInArrow(finish, declared(common))
+    return rows.select(*(arrived(name, type_).alias(name) for name, type_ in zip(common.names, final, strict=True)))
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks Spark can run at once, as far as its settings tell; no job and no SparkContext."""
+
+    def setting(name: str) -> str | None:
+        value = spark.conf.get(name, None)
+        return None if value in (None, "") else value
+
+    if known := setting("spark.default.parallelism"):
+        return max(1, int(known))
+    local = re.fullmatch(r"local(?:\[([*\d]+)(?:,.*)?\])?", setting("spark.master") or "")
+    if local is not None:
+        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
+    executors, cores = setting("spark.executor.instances"), setting("spark.executor.cores")
+    if executors and cores:
+        return max(1, int(executors) * int(cores))
+    return max(1, int(setting("spark.sql.shuffle.partitions") or 200))
+
+
+def _job(
+    plans: tuple[Plan, ...],
+    schema: pa.Schema,
+    time: str,
+    type_: str,
+    numbers: Numbers,
+    tasks: int,
+    cut: float | None,
+) -> Job:
+    attributes = dict.fromkeys(name for plan in plans for name in plan.attributes)
+    types = None if type_ in attributes else tuple(dict.fromkeys(name for plan in plans for name in plan.event_types))
+    needed = list(dict.fromkeys((time, type_, *attributes)))
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number, plan in enumerate(plans):
+        alike.setdefault(tuple(sorted(plan.partitioning.common)), []).append(number)
+    channels = []
+    for common, numbers_of in alike.items():
+        members = [plans[number] for number in numbers_of]
+        columns = dict.fromkeys((time, type_, *(name for plan in members for name in plan.attributes)))
+        channels.append(
+            Channel(
+                common,
+                tuple(numbers_of),
+                tuple(columns),
+                relevant_types(members, types),
+                plan_ranges(tuple(members), cut),
+            )
+        )
+    return Job(
+        plans=plans,
+        channels=tuple(channels),
+        schema=pa.schema([schema.field(name) for name in needed]),
+        time=time,
+        type=type_,
+        types=types,
+        numbers=numbers,
+        tasks=tasks,
+    )
+
+
+def _packable(df: DataFrame, job: Job) -> DataFrame:
+    """Only rows and columns that some query needs, and the hash of each channel's partition attributes."""
+    conditions = [useful(plan, job.type) for plan in job.plans]
+    if all(condition is not None for condition in conditions):
+        df = df.where(reduce(or_, (condition for condition in conditions if condition is not None)))
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+    columns = [
+        (
+            _code(job.type, job.types) if name == job.type and job.types is not None else outgoing(name, kinds[name])
+        ).alias(f"c{at}")
+        for at, name in enumerate(job.wire)
+    ]
+    hashes = [
+        (F.xxhash64(*(named(name) for name in channel.common)) if channel.common else F.lit(0).cast("bigint")).alias(
+            f"h{at}"
+        )
+        for at, channel in enumerate(job.channels)
+    ]
+    return df.select(*columns, *hashes)
+
+
+def _code(type_: str, types: tuple[str, ...]) -> Column:
+    code = F.lit(None)
+    for number, name in reversed(list(enumerate(types))):
+        code = F.when(named(type_) == name, F.lit(number)).otherwise(code)
+    return code.cast(declared(pa.schema([("code", CODE)])).fields[0].dataType)

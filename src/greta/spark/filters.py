@@ -1,0 +1,140 @@
+"""Plan → filter: which rows can take no variable, said in Spark's own expressions so that readers can skip them.
+
+A row may only be dropped where it certainly plays no part, so whatever cannot be said in Spark with the very same
+meaning is left out, and the engine judges the rows that come through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from greta.lang.nodes import (
+    And,
+    Arithmetic,
+    Attribute,
+    Boolean,
+    Comparison,
+    Expression,
+    Negative,
+    Not,
+    Number,
+    Or,
+    Semantics,
+    Text,
+)
+from greta.plan.nodes import AttributeType, Plan
+from greta.spark.columns import named
+
+_COMPARE: dict[str, Callable[[Any, Any], Column]] = {
+    "=": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}
+_CALCULATE: dict[str, Callable[[Any, Any], Column]] = {
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left / F.nullif(right, F.lit(0.0)),
+}
+_NUMBERS = (AttributeType.INTEGER, AttributeType.FLOAT)
+
+
+def useful(plan: Plan, type_: str) -> Column | None:
+    """Whether a row can play a part in the query; None where all rows can.
+
+    Under ``contiguous`` every event of a partition stands between others, so only rows without a partition go.
+    NaN is NULL to the engine and a number to Spark: a row that this lets through is only judged once more.
+    """
+    conditions = [named(name).isNotNull() for name in plan.partitioning.common]
+    if plan.semantics is not Semantics.CONTIGUOUS:
+        conditions.append(named(type_).isin(*plan.event_types))
+        takes = [_takes(plan, variable.name, variable.event_type, type_) for variable in plan.variables]
+        if any(condition is not None for _, condition in takes):
+            conditions.append(reduce(or_, (of if condition is None else of & condition for of, condition in takes)))
+    return reduce(and_, conditions) if conditions else None
+
+
+def _takes(plan: Plan, variable: str, event_type: str, type_: str) -> tuple[Column, Column | None]:
+    """(of the variable's type, satisfies those of its local predicates that can be said)"""
+    kinds = dict(plan.schema or ())
+    said = [_truth(condition, kinds) for condition in plan.local_conditions(variable)]
+    kept = [condition for condition in said if condition is not None]
+    return named(type_) == event_type, reduce(and_, kept) if kept else None
+
+
+def _truth(condition: Expression, kinds: Mapping[str, AttributeType]) -> Column | None:
+    match condition:
+        case Boolean(value=value):
+            return F.lit(value)
+        case Attribute(name=name):
+            return named(name) if kinds.get(name) is AttributeType.BOOLEAN else None
+        case Not(operand=operand):
+            inner = _truth(operand, kinds)
+            return None if inner is None else ~inner
+        case And(parts=parts) | Or(parts=parts):
+            said = [_truth(part, kinds) for part in parts]
+            known = [part for part in said if part is not None]
+            if len(known) < len(parts):
+                return None
+            return reduce(and_ if isinstance(condition, And) else or_, known)
+        case Comparison(operator=operator, left=left, right=right):
+            return _comparison(operator, left, right, kinds)
+        case _:
+            return None
+
+
+def _comparison(
+    operator: str, left: Expression, right: Expression, kinds: Mapping[str, AttributeType]
+) -> Column | None:
+    one, other = _value(left, kinds), _value(right, kinds)
+    if one is None or other is None:
+        return None
+    families = [AttributeType.FLOAT if kind in _NUMBERS else kind for kind in (one[1], other[1])]
+    if families[0] is not families[1] or families[0] is AttributeType.TIMESTAMP:
+        return None
+    if AttributeType.FLOAT in (one[1], other[1]):
+        return _COMPARE[operator](_double(one), _double(other))
+    return _COMPARE[operator](one[0], other[0])
+
+
+def _value(expression: Expression, kinds: Mapping[str, AttributeType]) -> tuple[Column, AttributeType] | None:
+    """A column and its kind; None where Spark would compute another value than the engine."""
+    match expression:
+        case Number(value=value) if isinstance(value, float) or abs(value) >= 2**63:
+            return F.lit(float(value)), AttributeType.FLOAT
+        case Number(value=value):
+            return F.lit(value), AttributeType.INTEGER
+        case Text(value=text):
+            return F.lit(text), AttributeType.TEXT
+        case Boolean(value=truth):
+            return F.lit(truth), AttributeType.BOOLEAN
+        case Attribute(name=name) if name in kinds:
+            # The cast drops a collation: the engine compares characters.
+            column = named(name).cast("string") if kinds[name] is AttributeType.TEXT else named(name)
+            return column, kinds[name]
+        case Negative(operand=operand):
+            inner = _value(operand, kinds)
+            return None if inner is None or inner[1] is not AttributeType.FLOAT else (-_double(inner), inner[1])
+        case Arithmetic(operator=operator, left=left, right=right):
+            one, other = _value(left, kinds), _value(right, kinds)
+            # Whole numbers overflow differently, and % is left to the engine.
+            if one is None or other is None or operator == "%":
+                return None
+            if operator != "/" and AttributeType.FLOAT not in (one[1], other[1]):
+                return None
+            return _CALCULATE[operator](_double(one), _double(other)), AttributeType.FLOAT
+        case _:
+            return None
+
+
+def _double(value: tuple[Column, AttributeType]) -> Column:
+    return value[0].cast("double")

@@ -1,0 +1,202 @@
+"""Event files and tables → one DataFrame of events, with no row lost in silence.
+
+CSV and JSON may hold rows that cannot be read. They are kept apart while Spark reads: an error that names file and
+line, or left out and counted, whichever the caller asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal, cast
+from urllib.parse import unquote, urlparse
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql import types as T  # noqa: N812 - its usual name
+
+from greta.errors import DataError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.readwriter import DataFrameReader
+
+Format = Literal["parquet", "csv", "json", "orc", "delta"]
+Malformed = Literal["fail", "skip"]
+
+_ENDINGS: dict[str, Format] = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+}
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz")
+_CORRUPT = "_corrupt_record"
+_FILE = "_greta_file"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input on the command line: a path or table, and the type of its events where it holds only one."""
+
+    path: str
+    event_type: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> Source:
+        """``stock/*.parquet``, or ``Stock=stock/*.parquet``."""
+        name, equals, path = text.partition("=")
+        if equals and name.isidentifier() and path:
+            return Source(path, name)
+        return Source(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The events of all inputs; ``skipped`` tells after a run how many rows could not be read."""
+
+    df: DataFrame
+    observations: tuple[Observation, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """Malformed rows that were left out. Ask only after an action over ``df`` has run."""
+        return sum(int(observation.get["malformed"] or 0) for observation in self.observations)
+
+
+def read_events(
+    spark: SparkSession,
+    sources: Sequence[Source],
+    *,
+    format: Format | None = None,  # noqa: A002 - the word that Spark uses
+    type: str = "type",  # noqa: A002 - the word that every backend uses
+    schema: str | None = None,
+    malformed: Malformed = "fail",
+) -> Events:
+    """Read inputs as one DataFrame: columns by name, NULL where an input lacks one.
+
+    With ``malformed="fail"`` CSV and JSON are read once more, before anything else, and a row that cannot be read
+    is a ``DataError`` that names its file and line. ``schema`` is for CSV and JSON, in Spark's words: ``price DOUBLE``.
+    """
+    parts, observations = [], []
+    for source in sources:
+        df, observation = _read(spark, source, format, schema, malformed)
+        if source.event_type is not None:
+            df = df.withColumn(type, F.lit(source.event_type))
+        parts.append(df)
+        if observation is not None:
+            observations.append(observation)
+    try:
+        joined = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+    except AnalysisException as error:
+        raise DataError(f"the inputs do not go together: {_first_line(error)}") from error
+    return Events(joined, tuple(observations))
+
+
+def guess_format(path: str) -> Format | None:
+    """The format that a path's ending names."""
+    name = path
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    found = _ENDINGS.get(PurePosixPath(name).suffix.lower())
+    if found is None and Path(path).is_dir():
+        if (Path(path) / "_delta_log").is_dir():
+            return "delta"
+        files = [file for file in sorted(Path(path).iterdir()) if file.name[0] not in "._"]
+        return next((known for file in files if (known := guess_format(file.name))), None)
+    return found
+
+
+def _read(
+    spark: SparkSession, source: Source, format_: Format | None, schema: str | None, malformed: Malformed
+) -> tuple[DataFrame, Observation | None]:
+    chosen = format_ or guess_format(source.path)
+    try:
+        if chosen is None and spark.catalog.tableExists(source.path):
+            return spark.table(source.path), None
+        if chosen in ("csv", "json"):
+            return _read_text(spark, source.path, chosen, schema, malformed)
+        return spark.read.format(chosen or "parquet").load(source.path), None
+    except AnalysisException as error:
+        raise DataError(f"{source.path}: {_problem(error, chosen)}") from error
+
+
+def _read_text(
+    spark: SparkSession, path: str, format_: str, schema: str | None, malformed: Malformed
+) -> tuple[DataFrame, Observation | None]:
+    reader = spark.read.format(format_).option("columnNameOfCorruptRecord", _CORRUPT)
+    if format_ == "csv":
+        # Rows are judged whole, not by the columns that a query happens to read.
+        reader = reader.option("header", True).option("enforceSchema", False).option("columnPruning", False)
+        reader = reader.option("sep", "\t" if path.endswith(".tsv") else ",")
+    fields = _fields(reader, path, format_, schema)
+    df = reader.schema(fields.add(_CORRUPT, T.StringType())).load(path)
+    if malformed == "fail":
+        _refuse_malformed(df)
+        return df.drop(_CORRUPT), None
+    observation = Observation()
+    counted = df.observe(observation, F.count(F.col(_CORRUPT)).alias("malformed"))
+    return counted.where(F.col(_CORRUPT).isNull()).drop(_CORRUPT), observation
+
+
+def _fields(reader: DataFrameReader, path: str, format_: str, schema: str | None) -> T.StructType:
+    if schema is not None:
+        return cast("T.StructType", T.StructType.fromDDL(schema))
+    if format_ == "csv":
+        reader = reader.option("inferSchema", True)
+    found = reader.load(path).schema
+    return T.StructType([field for field in found.fields if field.name != _CORRUPT])
+
+
+def _refuse_malformed(df: DataFrame) -> None:
+    with_file = df.withColumn(_FILE, F.col("_metadata.file_path"))
+    bad = with_file.where(F.col(_CORRUPT).isNotNull())
+    # Spark refuses to look at the corrupt column alone, so all columns stay in.
+    first = bad.limit(_SHOWN).collect()
+    if not first:
+        return
+    lines = [f"  {_place(row[_FILE], row[_CORRUPT])}: {row[_CORRUPT][:200]}" for row in first]
+    raise DataError(
+        "the input has rows that cannot be read:\n"
+        + "\n".join(lines)
+        + "\nhint: mend them, give the columns' types with --schema, or leave such rows out with --malformed skip"
+    )
+
+
+def _place(url: str, record: str) -> str:
+    """``file:line`` where the file is at hand, else the file."""
+    parsed = urlparse(url)
+    file = Path(unquote(parsed.path))
+    if parsed.scheme in ("", "file") and file.is_file() and file.suffix not in _COMPRESSED:
+        wanted = record.strip()
+        with file.open(encoding="utf-8", errors="replace") as text:
+            for number, line in enumerate(text, start=1):
+                if line.strip() == wanted:
+                    return f"{file}:{number}"
+        return str(file)
+    return url
+
+
+def _problem(error: AnalysisException, format_: str | None) -> str:
+    text = _first_line(error)
+    if "PATH_NOT_FOUND" in text:
+        return "there is no such path, nor a table of this name"
+    if "UNABLE_TO_INFER_SCHEMA" in text:
+        return f"no {format_ or 'parquet'} files in it\nhint: name the format with --format csv"
+    if "DATA_SOURCE_NOT_FOUND" in text or "Failed to find" in text:
+        return (
+            f"Spark has no reader for {format_}\n"
+            "hint: add its package, e.g. --conf spark.jars.packages=io.delta:delta-spark_2.13:<version>"
+        )
+    return text
+
+
+def _first_line(error: AnalysisException) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,82 @@
+"""What travels to the executors: plans, columns and how events are shared out. Frozen, pickled with the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from greta.engine.frames import Cut
+from greta.engine.run import Numbers
+from greta.lang.nodes import Semantics
+from greta.plan.nodes import Plan
+from greta.spark.ranges import Ranges
+
+CODE = pa.int16()
+"""How an event type travels where its name need not."""
+
+SLAB = "\x00slab"
+"""Column with the number of an event's time range, or of its share of the keys; no DataFrame has such a name."""
+
+SHARE = "\x00share"
+"""Column with the number of a partition's share. Parts of a group are summed per share and the sums of shares at the
+end, so that doubles are added in one order, whatever tasks and files there are: the top four bits of the key's hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Queries whose events are shared out alike: the same partition attributes, the same ranges of time."""
+
+    common: tuple[str, ...]
+    queries: tuple[int, ...]
+    """Positions in the job's plans."""
+    columns: tuple[str, ...]
+    """What these queries read: time and type, then attributes."""
+    types: frozenset[int] | None
+    """Codes of the event types that play a part; None for all."""
+    ranges: Ranges | None
+
+    def cut(self, plan: Plan) -> Cut | None:
+        """Which windows each range answers for a query."""
+        return None if self.ranges is None else Cut(column=SLAB, windows=self.ranges.windows(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything an executor must know."""
+
+    plans: tuple[Plan, ...]
+    channels: tuple[Channel, ...]
+    schema: pa.Schema
+    """The events as the engine sees them: all columns that any query reads."""
+    time: str
+    type: str
+    types: tuple[str, ...] | None
+    """Event types by code, where the type column travels as a code; None where it travels as text."""
+    numbers: Numbers
+    tasks: int
+
+    @property
+    def wire(self) -> list[str]:
+        """Columns in the order in which they travel, before one hash per channel."""
+        return list(self.schema.names)
+
+    def events_schema(self, channel: Channel) -> pa.Schema:
+        """The events of a channel, as the engine sees them."""
+        return pa.schema([self.schema.field(name) for name in channel.columns])
+
+    def packed_schema(self, channel: Channel) -> pa.Schema:
+        """The events of a channel in a blob."""
+        fields = [
+            pa.field(name, CODE) if name == self.type and self.types is not None else self.schema.field(name)
+            for name in channel.columns
+        ]
+        return pa.schema([*fields, pa.field(SHARE, pa.int8()), pa.field(SLAB, pa.int64())])
+
+
+def relevant_types(plans: list[Plan], types: tuple[str, ...] | None) -> frozenset[int] | None:
+    """Codes of the types that some of the queries speak of; None where all events count."""
+    if types is None or any(plan.semantics is Semantics.CONTIGUOUS for plan in plans):
+        return None
+    spoken = {name for plan in plans for name in plan.event_types}
+    return frozenset(code for code, name in enumerate(types) if name in spoken)

@@ -1,0 +1,166 @@
+"""The SQL door: ``SELECT * FROM greta_trends(TABLE(stock), query => '…')``, a table function that knows its columns.
+
+Spark asks ``analyze`` for the output columns while it plans, so mistakes in the query are errors of the SQL text.
+Events reach a table function row by row, which costs far more than the DataFrame door: use that one where speed
+matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import pyarrow as pa
+from pyspark.sql import types as T  # noqa: N812 - its usual name
+from pyspark.sql.functions import udtf
+from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
+
+from greta.engine.aggregate import plan_for, run
+from greta.engine.frames import Stream
+from greta.engine.run import Numbers
+from greta.engine.tables import require_column
+from greta.errors import GretaError
+from greta.plan.nodes import Plan
+from greta.spark.columns import Answer, arrow_schema, depart
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAME = "greta_trends"
+_BUCKETS = 64
+_CHUNK_ROWS = 1 << 14
+
+
+@dataclass
+class Analyzed(AnalyzeResult):
+    """What the executors need to know, found out while Spark planned."""
+
+    plan: Plan | None = None
+    events: pa.Schema | None = None
+    answer: Answer | None = None
+    time: str = "time"
+    type: str = "type"
+    numbers: Numbers = "double"
+
+
+class Trends:
+    """The table function. Arguments: a table, ``query``, and as in Python ``time``, ``type``, ``numbers``."""
+
+    defaults: ClassVar[dict[str, str]] = {"time": "time", "type": "type", "numbers": "double"}
+
+    def __init__(self, found: Analyzed) -> None:
+        assert found.plan is not None
+        assert found.events is not None
+        assert found.answer is not None
+        self._found = found
+        self._plan, self._events, self._answer = found.plan, found.events, found.answer
+        self._rows: list[tuple[Any, ...]] = []
+        self._batches: list[pa.RecordBatch] = []
+
+    @staticmethod
+    def analyze(
+        events: AnalyzeArgument,
+        query: AnalyzeArgument,
+        time: AnalyzeArgument | None = None,
+        type: AnalyzeArgument | None = None,  # noqa: A002 - the word that every backend uses
+        numbers: AnalyzeArgument | None = None,
+    ) -> AnalyzeResult:
+        """Columns of the answer, and which columns of the events to hand over, bucket by bucket."""
+        if not events.isTable or not isinstance(events.dataType, T.StructType):
+            raise GretaError(f"the first argument must be a table\nhint: {NAME}(TABLE(stock), query => '...')")
+        text = _constant("query", query)
+        options = {
+            name: _constant(name, argument) if argument is not None else Trends.defaults[name]
+            for name, argument in (("time", time), ("type", type), ("numbers", numbers))
+        }
+        if options["numbers"] not in ("double", "exact"):
+            raise GretaError(f"numbers must be 'double' or 'exact', not {options['numbers']!r}")
+        kind = cast("Numbers", options["numbers"])
+        schema = arrow_schema(events.dataType)
+        require_column(schema, options["time"], "time", "time")
+        require_column(schema, options["type"], "type", "type")
+        plan = plan_for(text, schema, options["time"], options["type"])
+        needed = list(dict.fromkeys((options["time"], options["type"], *plan.attributes)))
+        answer = Answer.of(plan, events.dataType, options["time"], kind)
+        fields = T.StructType(
+            [T.StructField(name, type_) for name, type_ in zip(answer.names, answer.final, strict=True)]
+        )
+        # All partitions of a group must meet, so buckets go by what groups and partitions have in common.
+        shared = [name for name in plan.partitioning.common if name in plan.group]
+        bucket = f"pmod(xxhash64({', '.join(map(_quoted, shared))}), {_BUCKETS})"
+        return Analyzed(
+            schema=fields,
+            withSinglePartition=not shared,
+            partitionBy=[PartitioningColumn(bucket)] if shared else [],
+            select=[_selected(name, events.dataType[name].dataType, at) for at, name in enumerate(needed)],
+            plan=plan,
+            events=pa.schema([schema.field(name) for name in needed]),
+            answer=answer,
+            time=options["time"],
+            type=options["type"],
+            numbers=kind,
+        )
+
+    def eval(self, row: Any, *_rest: Any, **_options: Any) -> None:
+        """Keep an event."""
+        self._rows.append(tuple(row))
+        if len(self._rows) >= _CHUNK_ROWS:
+            self._keep()
+
+    def terminate(self) -> Iterator[tuple[Any, ...]]:
+        """Aggregate the events of a bucket."""
+        self._keep()
+        table = pa.Table.from_batches(self._batches, schema=self._events)
+        stream = Stream.of(self._plan, table, self._found.time, self._found.type)
+        rows = depart(run(stream, self._found.numbers), self._answer.travelling)
+        columns = [_python(column, final) for column, final in zip(rows.columns, self._answer.final, strict=True)]
+        yield from zip(*columns, strict=True)
+
+    def _keep(self) -> None:
+        if not self._rows:
+            return
+        columns = [
+            pa.array(list(values), type=pa.int64()).view(type_)
+            if pa.types.is_timestamp(type_) and isinstance(next((v for v in values if v is not None), None), int)
+            else pa.array(list(values), type=type_)
+            for values, type_ in zip(zip(*self._rows, strict=True), self._events.types, strict=True)
+        ]
+        self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._events))
+        self._rows = []
+
+
+def register(spark: SparkSession, name: str = NAME) -> None:
+    """Make the table function known to a session's SQL.
+
+    >>> greta.spark.register(spark)  # doctest: +SKIP
+    >>> spark.sql("SELECT * FROM greta_trends(TABLE(stock), query => 'RETURN COUNT(*) PATTERN A+')")  # doctest: +SKIP
+    """
+    # Plain rows: Arrow-optimised table functions turn every batch into pandas and back into the same rows.
+    spark.udtf.register(name, udtf(Trends, useArrow=False))  # type: ignore[arg-type]
+
+
+def _constant(name: str, argument: AnalyzeArgument) -> str:
+    if not isinstance(argument.value, str):
+        raise GretaError(f"{name} must be a constant text\nhint: {name} => '...'")
+    return argument.value
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _selected(name: str, type_: T.DataType, at: int) -> SelectedColumn:
+    text = f"unix_micros({_quoted(name)})" if isinstance(type_, T.TimestampType) else _quoted(name)
+    return SelectedColumn(text, f"c{at}")
+
+
+def _python(column: pa.ChunkedArray, final: T.DataType) -> list[Any]:
+    """Values as Spark's rows take them."""
+    if isinstance(final, T.TimestampType):
+        return cast("list[Any]", column.cast(pa.timestamp("us", "UTC")).to_pylist())
+    if isinstance(final, T.DateType) and pa.types.is_timestamp(column.type):
+        return cast("list[Any]", column.cast(pa.date32()).to_pylist())
+    if isinstance(final, T.DecimalType) and not pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal128(38, final.scale))
+    return cast("list[Any]", column.to_pylist())

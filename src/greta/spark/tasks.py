@@ -1,0 +1,282 @@
+"""What runs on the executors: pack events by task, aggregate them, finish groups. Each step is an Arrow map.
+
+Rows are expensive to shuffle and Arrow buffers are not: events travel as blobs, a few thousand events of one task in
+each. A task reads its blobs in order of time range (or share of keys) and aggregates whatever is complete, so its
+memory depends on how many events are open at once, and not on how many it reads.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.engine.aggregate import run
+from greta.engine.frames import Stream
+from greta.engine.partials import WINDOW, finish_partials, partial_schema, partials
+from greta.engine.times import Clock
+from greta.kernels.sorting import argsort, order_by_group
+from greta.spark.columns import arrive, depart
+from greta.spark.jobs import SHARE, SLAB, Channel, Job
+
+Int = NDArray[np.int64]
+
+BLOBS = pa.schema([("task", pa.int32()), ("channel", pa.int32()), ("slab", pa.int64()), ("blob", pa.binary())])
+"""How packed rows travel: to which task, what they are, where they stand, and the rows."""
+
+_CHUNK_ROWS = 1 << 18
+_BLOB_ROWS = 1 << 13
+_ENOUGH_ROWS = 1 << 20
+_SLABS = 64
+"""Into how many slabs the keys of a task are cut where there are no ranges of time."""
+
+
+def pack_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """Events → blobs per channel and task, those of two ranges in both."""
+    for table in _chunks(batches, _CHUNK_ROWS):
+        columns = dict(zip(job.wire, table.columns, strict=False))
+        yield from (
+            _pack_channel(columns, table.column(len(job.wire) + at), at, channel, job)
+            for at, channel in enumerate(job.channels)
+        )
+
+
+def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= size:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _pack_channel(
+    columns: dict[str, pa.ChunkedArray], hashes: pa.ChunkedArray, number: int, channel: Channel, job: Job
+) -> pa.RecordBatch:
+    hashed = hashes.to_numpy().view(np.uint64)
+    rows, slab = np.arange(len(hashed)), (hashed // np.uint64(job.tasks) % np.uint64(_SLABS)).astype(np.int64)
+    task = (hashed % np.uint64(job.tasks)).astype(np.int64)
+    if channel.ranges is not None:
+        time = arrive(_one(columns[job.time]), job.schema.field(job.time).type)
+        clock = Clock.of(time.type, job.time)
+        first, last = channel.ranges.number(clock.read(pa.chunked_array([time]), job.time), clock)
+        if (first == last).all():
+            slab = first
+        else:
+            copies = last - first + 1
+            rows = np.repeat(rows, copies)
+            slab = first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
+        task = ((hashed[rows] + slab.view(np.uint64)) % np.uint64(job.tasks)).astype(np.int64)
+    if channel.types is not None and job.types is not None and len(channel.types) < len(job.types):
+        code = _one(columns[job.type]).fill_null(-1).to_numpy(zero_copy_only=False)[rows]
+        kept = np.isin(code, list(channel.types))
+        rows, slab, task = rows[kept], slab[kept], task[kept]
+    order = _by_task_and_slab(task, slab)
+    rows, slab, task = rows[order], slab[order], task[order]
+    packed = job.packed_schema(channel)
+    take = pa.array(rows)
+    share = pa.array((hashed[rows] >> np.uint64(60)).astype(np.int8))
+    arrays = [
+        arrive(_one(columns[name]).take(take), type_)
+        for name, type_ in zip(packed.names[:-2], packed.types[:-2], strict=True)
+    ]
+    sorted_batch = pa.RecordBatch.from_arrays([*arrays, share, pa.array(slab)], schema=packed)
+    return _blobs(sorted_batch, task, slab, number)
+
+
+def _by_task_and_slab(task: Int, slab: Int) -> Int:
+    if not len(task):
+        return np.empty(0, dtype=np.int64)
+    low, high = int(slab.min()), int(slab.max())
+    width = high - low + 1
+    size = width * (int(task.max()) + 1)
+    if size < 2**62:
+        code = task * width + (slab - low)
+        if size <= 4 * len(task) + 1024:
+            return order_by_group(code.astype(np.int32), size, np.arange(len(code)))[1]
+        return argsort(code)
+    return np.lexsort((slab, task))
+
+
+def _blobs(batch: pa.RecordBatch, task: Int, slab: Int, number: int) -> pa.RecordBatch:
+    """Cut sorted rows where the task changes, and into blobs of some thousand rows where the slab does."""
+    if not batch.num_rows:
+        return pa.RecordBatch.from_pylist([], BLOBS)
+    starts = np.flatnonzero(np.diff(task, prepend=-1) | np.diff(slab, prepend=slab[:1] - 1))
+    of_task = task[starts]
+    first_of_task = starts[np.searchsorted(of_task, of_task)]
+    bundle = (starts - first_of_task) // _BLOB_ROWS
+    cuts = starts[np.flatnonzero(np.diff(of_task, prepend=-1) | np.diff(bundle, prepend=-1))]
+    stops = np.append(cuts[1:], batch.num_rows)
+    blobs = [
+        batch.slice(start, stop - start).serialize() for start, stop in zip(cuts.tolist(), stops.tolist(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(task[cuts].astype(np.int32)),
+            pa.array(np.full(len(cuts), number, dtype=np.int32)),
+            pa.array(slab[cuts]),
+            _binary(blobs),
+        ],
+        schema=BLOBS,
+    )
+
+
+def _binary(blobs: list[pa.Buffer]) -> pa.Array:
+    sizes = np.array([blob.size for blob in blobs], dtype=np.int64)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(blobs), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(blobs))]
+    )
+
+
+@dataclass(slots=True)
+class _Sweep:
+    """Rows in order of their slab, handed on when nothing more can come for them and they are worth a call."""
+
+    schema: pa.Schema
+    column: str
+    held: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    reached: int | None = None
+
+    def add(self, slab: int, blob: pa.Buffer) -> Iterator[pa.Table]:
+        if self.rows >= _ENOUGH_ROWS and slab != self.reached:
+            yield from self._complete(slab)
+        self.reached = slab
+        batch = pa.ipc.read_record_batch(blob, self.schema)
+        self.held.append(batch)
+        self.rows += batch.num_rows
+
+    def _complete(self, slab: int) -> Iterator[pa.Table]:
+        done, open_ = [], []
+        for batch in self.held:
+            at = int(np.searchsorted(batch.column(self.column).to_numpy(), slab))
+            if at:
+                done.append(batch.slice(0, at))
+            if at < batch.num_rows:
+                open_.append(batch.slice(at))
+        if done:
+            self.held, self.rows = open_, sum(batch.num_rows for batch in open_)
+            yield pa.Table.from_batches(done, schema=self.schema)
+
+    def rest(self) -> Iterator[pa.Table]:
+        if self.held:
+            done, self.held, self.rows = self.held, [], 0
+            yield pa.Table.from_batches(done, schema=self.schema)
+
+
+def _swept(batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], column: str) -> Iterator[tuple[int, pa.Table]]:
+    """(channel, complete rows) from blobs that come in order of channel and slab."""
+    sweep: _Sweep | None = None
+    now = -1
+    for batch in batches:
+        blobs = batch.column(3)
+        for at, (number, slab) in enumerate(zip(batch.column(1).to_pylist(), batch.column(2).to_pylist(), strict=True)):
+            if sweep is None or number != now:
+                if sweep is not None:
+                    yield from ((now, table) for table in sweep.rest())
+                sweep, now = _Sweep(schemas[number], column), number
+            yield from ((now, table) for table in sweep.add(slab, blobs[at].as_buffer()))
+    if sweep is not None:
+        yield from ((now, table) for table in sweep.rest())
+
+
+def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Channel, pa.Table]]:
+    """Complete events by channel, as the engine reads them."""
+    schemas = [job.packed_schema(channel) for channel in job.channels]
+    for number, table in _swept(batches, schemas, SLAB):
+        if job.types is not None:
+            at = table.schema.get_field_index(job.type)
+            table = table.set_column(at, job.type, _decode(_one(table.column(at)), job.types))
+        yield job.channels[number], table
+
+
+def _decode(codes: pa.Array, types: tuple[str, ...]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(codes, pa.array(types, pa.string()))
+
+
+def answer_directly(batches: Iterable[pa.RecordBatch], job: Job, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Blobs of events → rows of the only query, where no group has partitions in two tasks."""
+    plan = job.plans[0]
+    for channel, table in _events(batches, job):
+        stream = Stream.of(plan, table, job.time, job.type, channel.cut(plan))
+        yield from depart(run(stream, job.numbers), schema).to_batches(max_chunksize=_CHUNK_ROWS)
+
+
+def aggregate_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+    """Blobs of events → blobs of partial rows, by the task that finishes them."""
+    for channel, table in _events(batches, job):
+        for number in channel.queries:
+            plan = job.plans[number]
+            needed = list(dict.fromkeys((job.time, job.type, *plan.attributes)))
+            parts = partials(
+                replace(plan, group=(*plan.group, SHARE)),
+                table.select([*needed, SHARE, SLAB]),
+                time=job.time,
+                type=job.type,
+                numbers=job.numbers,
+                cut=channel.cut(plan),
+            )
+            if parts.num_rows:
+                plain = partial_schema(plan, job.schema, job.numbers)
+                yield _pack_partials(parts.select(plain.names), number, job)
+
+
+def _pack_partials(parts: pa.Table, number: int, job: Job) -> pa.RecordBatch:
+    window = _one(parts.column(WINDOW)).to_numpy()
+    plan = job.plans[number]
+    # Equal groups of a window must meet: by window where there are many, else by group.
+    place = window if plan.window is not None else _hash_groups(parts, len(plan.group))
+    task = place % job.tasks
+    order = _by_task_and_slab(task, window)
+    batch = parts.take(pa.array(order)).combine_chunks().to_batches()[0]
+    return _blobs(batch, task[order], window[order], number)
+
+
+def _hash_groups(parts: pa.Table, attributes: int) -> Int:
+    """A number per row that depends on its group alone, the same in every process."""
+    total = np.zeros(parts.num_rows, dtype=np.int64)
+    for at in range(attributes):
+        encoded = pc.dictionary_encode(_one(parts.column(f"group_{at}")), null_encoding="encode")
+        hashes = np.array(
+            [zlib.crc32(repr(value).encode()) for value in encoded.dictionary.to_pylist()], dtype=np.int64
+        )
+        total = (total * 31 + hashes[encoded.indices.to_numpy(zero_copy_only=False)]) & (2**62 - 1)
+    return total
+
+
+def finish_groups(
+    batches: Iterable[pa.RecordBatch], job: Job, schemas: list[pa.Schema], labels: pa.Array | None, common: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Blobs of partial rows → rows; with labels, those of several queries under common columns."""
+    parts = [partial_schema(plan, job.schema, job.numbers) for plan in job.plans]
+    for number, table in _swept(batches, parts, WINDOW):
+        rows = finish_partials(job.plans[number], job.schema, table, time=job.time, numbers=job.numbers)
+        rows = depart(rows, schemas[number])
+        if labels is not None:
+            rows = _spread(rows, labels[number], common)
+        yield from rows.to_batches(max_chunksize=_CHUNK_ROWS)
+
+
+def _spread(rows: pa.Table, label: pa.Scalar, schema: pa.Schema) -> pa.Table:
+    """One query's rows under the columns of all."""
+    columns = [pa.repeat(label, rows.num_rows)]
+    for name, type_ in zip(schema.names[1:], schema.types[1:], strict=True):
+        columns.append(rows.column(name) if name in rows.column_names else pa.nulls(rows.num_rows, type_))
+    return pa.table(columns, schema=schema)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=column.type)

@@ -1,0 +1,125 @@
+"""``greta run`` from files to rows, files and pictures; mistakes are told before Spark works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import greta
+from greta.cli import main
+from greta.datasets import paper, stock
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+HEADER = "type,time,company,sector,price\n"
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Path:
+    file = tmp_path / "q1.greta"
+    file.write_text(paper.Q1)
+    return file
+
+
+def run(*arguments: object) -> int:
+    try:
+        main(["run", *map(str, arguments)])
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
+
+
+def test_rows_are_printed_in_order_of_time(tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(stock(500, companies=4, rate=5), tmp_path / "stock.parquet")
+    assert run(query, "--input", tmp_path / "stock.parquet", "--show", 3) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("┃")[0].strip().startswith("window_start")
+    assert len(lines) == 5
+    assert sorted(lines[2:]) == lines[2:]
+
+
+def test_rows_are_written_and_drawn(tmp_path: Path, query: Path) -> None:
+    events = stock(500, companies=4, rate=5)
+    pq.write_table(events, tmp_path / "stock.parquet")
+    out, picture = tmp_path / "out", tmp_path / "q1.svg"
+    assert run(query, "-i", tmp_path / "stock.parquet", "-o", out, "--plot", picture) == 0
+    assert pq.read_table(out).num_rows == greta.aggregate(events, paper.Q1).num_rows
+    assert "<svg" in picture.read_text()
+    assert run(query, "-i", tmp_path / "stock.parquet", "-o", out) == 1
+    assert run(query, "-i", tmp_path / "stock.parquet", "-o", out, "--overwrite") == 0
+
+
+def test_several_inputs_give_events_their_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"at": [1, 2], "x": [1.0, 2.0]}), tmp_path / "a.parquet")
+    (tmp_path / "b.jsonl").write_text('{"at": 3}\n{"at": 4}\n')
+    file = tmp_path / "q.greta"
+    file.write_text("RETURN COUNT(*) AS n, MAX(A.x) AS x PATTERN SEQ(A+, B)")
+    assert run(file, "-i", f"A={tmp_path}/a.parquet", "-i", f"B={tmp_path}/*.jsonl", "--time", "at") == 0
+    assert capsys.readouterr().out.splitlines()[-1].split("│")[-2:] == [" 6 ", " 2"]
+
+
+def test_a_malformed_row_is_an_error_with_file_and_line(
+    tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "stock.csv"
+    file.write_text(HEADER + "Stock,1,c,s,5.5\nStock,2,c,s,cheap\nStock,3,c,s,4.5\n")
+    schema = "type STRING, time INT, company STRING, sector STRING, price DOUBLE"
+    assert run(query, "-i", file, "--schema", schema) == 1
+    assert "stock.csv:3: Stock,2,c,s,cheap" in capsys.readouterr().err
+    assert run(query, "-i", file, "--schema", schema, "--malformed", "skip", "--show", 1) == 0
+    captured = capsys.readouterr()
+    assert "1 malformed rows were left out" in captured.err
+    assert "│ 3" in captured.out
+
+
+def test_malformed_json_is_counted_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "events.json"
+    file.write_text('{"type": "A", "time": 1}\n{"type": "A", "time"\n{"type": "A", "time": 3}\n')
+    text = tmp_path / "q.greta"
+    text.write_text("RETURN COUNT(*) PATTERN A+")
+    assert run(text, "-i", file) == 1
+    assert 'events.json:2: {"type": "A", "time"' in capsys.readouterr().err
+    assert run(text, "-i", file, "--malformed", "skip") == 0
+    assert "1 malformed rows were left out" in capsys.readouterr().err
+
+
+def test_a_table_is_an_input_too(spark: SparkSession, query: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spark.createDataFrame(stock(50, companies=1)).createOrReplaceTempView("trades")
+    assert run(query, "-i", "trades", "--show", 1) == 0
+    assert "energy" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("RETURN COUNT(*) PATERN A", [], "q.greta:1:"),
+        ("RETURN COUNT(*) PATTERN Stock S WHERE S.pirce > 1", [], "did you mean price"),
+        (paper.Q1, ["--time", "at"], "no time column 'at'"),
+        (paper.Q1, ["-i", "nowhere.parquet"], "nowhere.parquet: there is no such path"),
+    ],
+)
+def test_mistakes_are_told_with_a_place(
+    tmp_path: Path, text: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(stock(10), tmp_path / "stock.parquet")
+    file = tmp_path / "q.greta"
+    file.write_text(text)
+    assert run(file, "-i", tmp_path / "stock.parquet", *options) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_without_pyspark_the_error_says_what_to_install(
+    query: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert run(query, "-i", "stock.parquet") == 1
+    assert "pip install 'greta-trends[spark]'" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+"""The SQL door: a table function whose columns follow from the query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import greta
+import greta.spark
+from greta.datasets import paper, stock
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def sql(spark: SparkSession) -> SparkSession:
+    greta.spark.register(spark)
+    spark.createDataFrame(stock(600, companies=6, rate=5)).createOrReplaceTempView("stock")
+    return spark
+
+
+def test_a_query_in_sql_gives_the_rows_of_the_dataframe_door(sql: SparkSession) -> None:
+    answer = sql.sql(f'SELECT * FROM greta_trends(TABLE(stock), query => "{paper.Q1}")')
+    assert answer.dtypes == [
+        ("window_start", "timestamp"),
+        ("window_end", "timestamp"),
+        ("sector", "string"),
+        ("count", "double"),
+    ]
+    expected = greta.spark.aggregate(sql.table("stock"), paper.Q1)
+    assert answer.count() == expected.count() > 0
+    assert answer.exceptAll(expected).count() == 0
+
+
+def test_a_query_without_groups_and_with_options_works_in_sql(sql: SparkSession) -> None:
+    answer = sql.sql("""
+        SELECT count FROM greta_trends(
+            TABLE(SELECT type AS kind, time AS at FROM stock WHERE company = 'C01'),
+            query => 'RETURN COUNT(*) PATTERN Stock{1,2}', time => 'at', type => 'kind', numbers => 'exact')""")
+    events = sql.table("stock").where("company = 'C01'").count()
+    assert [row["count"] for row in answer.collect()] == [str(events + events * (events - 1) // 2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("TABLE(stock), query => 'RETURN COUNT(*) PATERN Stock S'", "PATTERN"),
+        ("TABLE(stock), query => 'RETURN COUNT(*) PATTERN Stock S WHERE S.pirce > 1'", "did you mean price"),
+        ("TABLE(stock), query => 'RETURN COUNT(*) PATTERN Stock S', time => 'at'", "no time column"),
+        ("'stock', query => 'RETURN COUNT(*) PATTERN Stock S'", "must be a table"),
+    ],
+)
+def test_mistakes_are_errors_of_the_sql_text(sql: SparkSession, arguments: str, message: str) -> None:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match=message):
+        sql.sql(f"SELECT * FROM greta_trends({arguments})")
