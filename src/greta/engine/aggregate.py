@@ -23,7 +23,7 @@ def aggregate(
     query: Query | str | Plan,
     *,
     time: str = "time",
-    type: str = "type",
+    type: str = "type",  # noqa: A002
     numbers: Numbers = "double",
 ) -> pa.Table:
     """Aggregate all trends of a query over a table of events, building none of them.
@@ -91,9 +91,7 @@ def floating_sums(stream: Stream) -> set[int]:
     return {
         at
         for at, slot in enumerate(stream.plan.slots)
-        if slot.kind is SlotKind.SUM
-        and slot.attribute is not None
-        and not stream.columns.is_integer(slot.attribute)
+        if slot.kind is SlotKind.SUM and slot.attribute is not None and not stream.columns.is_integer(slot.attribute)
     }
 
 

@@ -16,7 +16,7 @@ from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler
 from greta.kernels.layout import Events, Lanes
-from greta.kernels.numbers import DOUBLE, NOTHING
+from greta.kernels.numbers import NOTHING, doubles
 from greta.kernels.propagate import propagate
 from greta.kernels.sorting import argsort, order_by_group
 from greta.kernels.windows import cutoffs
@@ -35,16 +35,12 @@ class Barriers:
     starts: Int
 
 
-def all_barriers(
-    stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]
-) -> list[Barriers]:
+def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]) -> list[Barriers]:
     """Barriers of every negative of a template, as seen from its frame."""
     return [_barriers(stream, negative, frame, positive_scopes) for negative in template.negatives]
 
 
-def middle_cutoffs(
-    stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]
-) -> list[Codes | None]:
+def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Codes | None]:
     """Per negative in the middle: the cut-off of every event of the frame."""
     result: list[Codes | None] = []
     time = stream.time[frame.rows]
@@ -53,16 +49,12 @@ def middle_cutoffs(
             result.append(None)
             continue
         found = np.empty(len(frame.rows), dtype=np.int64)
-        cutoffs(
-            frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found
-        )
+        cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found)
         result.append(found)
     return result
 
 
-def _barriers(
-    stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]
-) -> Barriers:
+def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:
     template = negative.template
     scopes = tuple(s for s in range(len(stream.plan.partitioning.scopes)) if _touches(stream, s, template))
     frame = stream.frame(template, scopes, keep_all=False)
@@ -152,8 +144,7 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
         whole,
         np.arange(partitions),
         1,
-        DOUBLE,
-        1,
+        doubles(),
         np.empty((partitions, 1)),
         np.empty((partitions, 1), dtype=np.int64),
         latest,

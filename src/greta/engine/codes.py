@@ -68,8 +68,8 @@ def _exceeds(array: pa.Array) -> bool:
 
 def _plain_codes(array: pa.Array) -> Codes:
     if array.null_count == 0:
-        return array.to_numpy(zero_copy_only=False)
-    return pc.fill_null(array, int(NOTHING)).to_numpy(zero_copy_only=False)
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    return np.asarray(pc.fill_null(array, int(NOTHING)).to_numpy(zero_copy_only=False))
 
 
 def _float_codes(array: pa.Array) -> Codes:
@@ -79,7 +79,7 @@ def _float_codes(array: pa.Array) -> Codes:
     codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     if nulls is not None:
         codes[nulls] = NOTHING
-    return codes
+    return np.asarray(codes)
 
 
 def _decode_floats(codes: Codes) -> pa.Array:
@@ -92,9 +92,7 @@ def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -
     if not sum(map(len, arrays)):
         # Arrow drops empty chunks on encoding.
         return [np.empty(0, dtype=np.int64) for _ in arrays], lambda _: pa.array([], type=type_)
-    encoded = (
-        pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
-    )
+    encoded = pa.chunked_array([array.cast(type_) for array in arrays]).dictionary_encode().unify_dictionaries()
     dictionary = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], type=type_)
     order = pc.sort_indices(dictionary)
     rank = np.empty(len(dictionary) + 1, dtype=np.int64)
@@ -102,7 +100,6 @@ def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -
     rank[-1] = NOTHING
     values = dictionary.take(order)
     codes = [
-        rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)]
-        for chunk in encoded.chunks
+        rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)] for chunk in encoded.chunks
     ]
     return codes, lambda wanted: values.take(pa.array(wanted))

@@ -36,6 +36,7 @@ class Columns:
 
     @property
     def length(self) -> int:
+        """Number of events."""
         return int(self.table.num_rows)
 
     def attribute(self, name: str) -> pa.Array:

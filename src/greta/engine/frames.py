@@ -101,9 +101,7 @@ class Stream:
     def scope_keys(self, attribute: str) -> Keys:
         """Numbers for the values of a scope's attribute."""
         if attribute not in self._scope_keys:
-            self._scope_keys[attribute] = number_keys(
-                [self.columns.attribute(attribute)], self.columns.length
-            )
+            self._scope_keys[attribute] = number_keys([self.columns.attribute(attribute)], self.columns.length)
         return self._scope_keys[attribute]
 
     def _mask_of(self, variables: frozenset[str]) -> int:
@@ -123,4 +121,4 @@ def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Ma
             if name == variable.event_type:
                 masks[at] |= np.uint64(1 << bits[variable.name])
     indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(names))
-    return masks[indices.to_numpy(zero_copy_only=False)]
+    return np.asarray(masks[indices.to_numpy(zero_copy_only=False)])

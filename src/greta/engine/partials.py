@@ -68,7 +68,13 @@ def partial_schema(plan: Plan, schema: pa.Schema, numbers: Numbers) -> pa.Schema
 
 
 def partials(
-    plan: Plan, table: pa.Table, *, time: str, type: str, numbers: Numbers, cut: Cut | None = None
+    plan: Plan,
+    table: pa.Table,
+    *,
+    time: str,
+    type: str,  # noqa: A002
+    numbers: Numbers,
+    cut: Cut | None = None,
 ) -> pa.Table:
     """Partial rows of one table of events: each (group, window) at most once."""
     stream = Stream.of(plan, table, time, type, cut)
@@ -83,17 +89,13 @@ def partials(
     ]
     for at, slot in enumerate(plan.slots):
         if slot.kind in _EXTREMES:
-            columns.append(
-                decode_extremes(slot, merged.maxes[at], ways[at]).cast(schema.field(f"slot_{at}").type)
-            )
+            columns.append(decode_extremes(slot, merged.maxes[at], ways[at]).cast(schema.field(f"slot_{at}").type))
         else:
             columns += _write_numbers(merged.adds[at], schema.field(f"slot_{at}").type)
     return pa.table(columns, schema=schema)
 
 
-def finish_partials(
-    plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str, numbers: Numbers
-) -> pa.Table:
+def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str, numbers: Numbers) -> pa.Table:
     """The answer from partial rows; ``schema`` is that of the events. Equal groups must all be in ``parts``."""
     names = [f"group_{at}" for at in range(len(plan.group))]
     keyed = [_keyed(prepare(parts.column(name))) for name in names]
@@ -133,10 +135,7 @@ def decode_extremes(slot: Slot, codes: NDArray[np.int64], decode: Decoder) -> pa
 
 def _floating(plan: Plan, at: int, schema: pa.Schema) -> bool:
     slot = plan.slots[at]
-    return (
-        slot.kind is SlotKind.SUM
-        and attribute_type(schema.field(slot.attribute).type) is not AttributeType.INTEGER
-    )
+    return slot.kind is SlotKind.SUM and attribute_type(schema.field(slot.attribute).type) is not AttributeType.INTEGER
 
 
 def _plain(type_: pa.DataType) -> pa.DataType:

@@ -28,9 +28,7 @@ class Keys:
 def number_keys(columns: list[pa.Array], rows: int) -> Keys:
     """Number the combinations of values. O(rows)."""
     if not columns:
-        return Keys(
-            np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64)
-        )
+        return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
     combined = np.zeros(rows, dtype=np.int64)
     null = np.zeros(rows, dtype=bool)
     size = 1
@@ -126,10 +124,8 @@ def split_by_scope(
     partition = np.repeat(np.arange(count), np.diff(frame.offsets))
     value = values[frame.rows].astype(np.int64)
     scoped = (frame.mask & np.uint64(scope)) != 0
-    if bound_types is None:
-        bound = scoped & ((frame.mask & ~np.uint64(scope)) == 0)
-    else:
-        bound = bound_types[frame.rows]
+    only_scoped = scoped & ((frame.mask & ~np.uint64(scope)) == 0)
+    bound = only_scoped if bound_types is None else bound_types[frame.rows]
     spread = np.flatnonzero(~bound)
     width = int(values.max(initial=-1)) + 2
     # The parts of a partition: value -1 for "none", then its values in order.

@@ -60,6 +60,7 @@ class Store:
     arrays: list[NDArray[Any]] = field(default_factory=list)
 
     def add(self, array: NDArray[Any]) -> int:
+        """The number of a column, a new one only for an array not yet there."""
         for at, known in enumerate(self.arrays):
             if known is array:
                 return at
@@ -119,9 +120,7 @@ class Compiler:
         first = self.gather(("code", left, right, False), lambda: self.columns.comparands(previous, next_)[0])
         if left == right:
             return first, first
-        return first, self.gather(
-            ("code", left, right, True), lambda: self.columns.comparands(previous, next_)[1]
-        )
+        return first, self.gather(("code", left, right, True), lambda: self.columns.comparands(previous, next_)[1])
 
     def composite(
         self, equal: list[tuple[Codes, Codes]], ordered: tuple[Codes, Codes] | None
@@ -133,9 +132,7 @@ class Compiler:
             for pair in equal[1:]:
                 more_previous, more_next = _dense_pair(*pair)
                 size = int(max(more_previous.max(initial=0), more_next.max(initial=0))) + 1
-                previous, next_ = _dense_pair(
-                    _combine(previous, more_previous, size), _combine(next_, more_next, size)
-                )
+                previous, next_ = _dense_pair(_combine(previous, more_previous, size), _combine(next_, more_next, size))
             stride = 0
             if ordered is not None:
                 low, high = _dense_pair(*ordered)
@@ -266,9 +263,7 @@ class _Template:
         codes, _ = self.compiler.columns.extremes(slot.attribute)
         if slot.kind is SlotKind.MIN:
             codes = np.where(codes == NOTHING, NOTHING, -codes)
-        return self.compiler.ranks.add(
-            self.compiler.gather(("rank", slot.attribute, slot.kind), lambda: codes)
-        )
+        return self.compiler.ranks.add(self.compiler.gather(("rank", slot.attribute, slot.kind), lambda: codes))
 
     def _link(self, link: Link) -> _Link:
         compiler = self.compiler

@@ -179,9 +179,7 @@ def finish(
         columns["window_start"], columns["window_end"] = empty, empty
     group = pa.array(merged.group)
     grouped = {name: array.take(group) for name, array in attributes.items()}
-    outputs = {
-        output.name: _output(plan, output, merged, decoders, numbers, floating) for output in plan.outputs
-    }
+    outputs = {output.name: _output(plan, output, merged, decoders, numbers, floating) for output in plan.outputs}
     shown = [output.name for output in plan.outputs if not output.hidden]
     table = pa.table(
         {
@@ -192,9 +190,7 @@ def finish(
     )
     if plan.having is None:
         return table
-    plain = {
-        output.name: _output(plan, output, merged, decoders, "double", floating) for output in plan.outputs
-    }
+    plain = {output.name: _output(plan, output, merged, decoders, "double", floating) for output in plan.outputs}
     keep = evaluate(
         plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name)
     )
@@ -227,7 +223,11 @@ def _output(
             values = merged.adds[output.slots[1]]
             exact = numbers == "exact" and slot not in floating
             result = _digits(merged.adds[slot]) if exact else _doubles(merged.adds[slot])
-            return pc.if_else(pa.array(values != 0), result, None)
+            some = values != 0
+            if not exact:
+                # Infinite values of both signs have no sum.
+                some = some & ~np.isnan(result.to_numpy(zero_copy_only=False))
+            return pc.if_else(pa.array(some.astype(bool)), result, None)
         case "AVG":
             return _averages(merged.adds[slot], merged.adds[output.slots[1]])
 
@@ -242,7 +242,8 @@ def _averages(sums: NDArray[Any], values: NDArray[Any]) -> pa.Array:
             [_divide(a, b) if b else 0.0 for a, b in zip(sums.tolist(), values.tolist(), strict=True)],
             dtype=np.float64,
         )
-    return pc.if_else(pa.array(some.astype(bool)), pa.array(quotient), None)
+    some = some.astype(bool) & ~np.isnan(quotient)
+    return pc.if_else(pa.array(some), pa.array(quotient), None)
 
 
 def _divide(a: Any, b: Any) -> float:
@@ -280,8 +281,6 @@ def _decimal(value: int) -> str:
         sign, value = ("-", -value) if value < 0 else ("", value)
         high, low = divmod(value, half)
         return (
-            sign + _decimal(high) + _decimal(low).rjust(len(_decimal(half)) - 1, "0")
-            if high
-            else sign + _decimal(low)
+            sign + _decimal(high) + _decimal(low).rjust(len(_decimal(half)) - 1, "0") if high else sign + _decimal(low)
         )
     return str(value)

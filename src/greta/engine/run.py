@@ -6,6 +6,7 @@ Numbers start narrow: where one does not fit, only the partitions concerned are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
 from greta.kernels.layout import Automaton, Events, Lanes
-from greta.kernels.numbers import DOUBLE, INTEGER, SCALED, WIDE
+from greta.kernels.numbers import SCALED, Broad, Rows, doubles, integers, scaled, wide
 from greta.kernels.propagate import propagate
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
@@ -101,9 +102,7 @@ class Execution:
         for template, barriers in zip(self.plan.templates, self.barriers, strict=True):
             cuts = middle_cutoffs(self.stream, template, self.frame, barriers)
             adds = [slots[at] for at in number.adds]
-            automata.append(
-                compiler.compile(template, cuts, adds, [slots[at] for at in number.maxes], number.double)
-            )
+            automata.append(compiler.compile(template, cuts, adds, [slots[at] for at in number.maxes], number.double))
         length = len(self.time)
         events = Events(
             offsets=self.frame.offsets,
@@ -176,9 +175,7 @@ class Execution:
                 barrier = barriers[at]
                 slices = (barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts)
                 if template.negatives[at].place is Place.LEADING:
-                    clip_leading(
-                        partitions, offsets, first_window, slide, self.time, *slices, firsts[row], lasts[row]
-                    )
+                    clip_leading(partitions, offsets, first_window, slide, self.time, *slices, firsts[row], lasts[row])
                 else:
                     clip_trailing(
                         partitions,
@@ -196,16 +193,12 @@ class Execution:
     def _values(self, template: int, runs: Runs) -> Values:
         result = Values({}, {})
         for number, prepared in zip(self.passes, self._prepared, strict=True):
-            mode = DOUBLE if number.double else INTEGER
-            adds, maxes, failed = self._compute(template, runs, number, prepared, mode, 1)
-            if number.double and any(
-                self.plan.slots[at].kind in (SlotKind.SUM, SlotKind.VALUES) for at in number.adds
-            ):
+            blank = doubles() if number.double else integers()
+            adds, maxes, failed = self._compute(template, runs, number, prepared, blank)
+            if number.double and any(self.plan.slots[at].kind in (SlotKind.SUM, SlotKind.VALUES) for at in number.adds):
                 # An infinite count still has a finite average: compute again with an exponent of its own.
                 infinite = ~np.isfinite(np.stack(adds)).all(axis=0)
-                failed[
-                    np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)
-                ] = 1
+                failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
             if failed.any():
                 adds = self._widen(template, runs, number, prepared, np.flatnonzero(failed), adds, maxes)
             for at, column in zip(number.adds, adds, strict=True):
@@ -231,14 +224,14 @@ class Execution:
             if limbs > _MOST_LIMBS:
                 raise OverflowError("a count has more than 64 million bits")
             again = self._runs(runs.partitions[failed])
-            mode = SCALED if number.double else WIDE
-            wide, wide_maxes, still = self._compute(template, again, number, prepared, mode, limbs)
+            blank = scaled() if number.double else wide(limbs)
+            found, found_maxes, still = self._compute(template, again, number, prepared, blank)
             good = np.flatnonzero(still == 0)
             rows = _positions(runs.offsets, failed[good])
             take = _positions(again.offsets, good)
-            for column, found in zip(adds, wide, strict=True):
-                column[rows] = found[take]
-            maxes[rows] = wide_maxes[take]
+            for column, better in zip(adds, found, strict=True):
+                column[rows] = better[take]
+            maxes[rows] = found_maxes[take]
             failed = failed[still != 0]
         return adds
 
@@ -248,24 +241,21 @@ class Execution:
         runs: Runs,
         number: _Pass,
         prepared: tuple[list[Automaton], Events],
-        mode: int,
-        limbs: int,
+        blank: Rows,
     ) -> tuple[list[NDArray[Any]], Int, NDArray[np.uint8]]:
         automata, events = prepared
         automaton, lanes = automata[template], runs.lanes[template]
         count = len(runs.first_window)
-        size = {DOUBLE: 1, INTEGER: 1, SCALED: 2, WIDE: limbs}[mode]
-        words = np.zeros((count, size * len(number.adds)))
+        width = blank.width if isinstance(blank, Broad) else 1
+        words = np.zeros((count, width * len(number.adds)), dtype=blank.numbers.dtype)
         maxes = np.empty((count, len(number.maxes)), dtype=np.int64)
         failed = np.zeros(len(runs.partitions), dtype=np.uint8)
         if self.plan.semantics is Semantics.ANY:
             nothing = np.empty(0, dtype=np.int64)
             # One window has no use for lanes.
             longest = int(np.diff(runs.offsets).max(initial=1))
-            width = min(_LANES, max(1, longest))
-            propagate(
-                automaton, events, lanes, runs.partitions, width, mode, limbs, words, maxes, nothing, failed
-            )
+            at_once = min(_LANES, max(1, longest))
+            propagate(automaton, events, lanes, runs.partitions, at_once, blank, words, maxes, nothing, failed)
         elif self.plan.semantics is Semantics.NEXT and template == 2:
             (left, right, both), (left_lanes, right_lanes, both_lanes) = automata, runs.lanes
             near.nearest_of_both(
@@ -277,18 +267,15 @@ class Execution:
                 right_lanes,
                 both_lanes,
                 runs.partitions,
-                mode,
-                limbs,
+                blank,
                 words,
                 maxes,
                 failed,
             )
         else:
             rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
-            near.nearest_all(
-                automaton, events, lanes, runs.partitions, rule, mode, limbs, words, maxes, failed
-            )
-        return _numbers(words, len(number.adds), mode, limbs, failed, runs), maxes, failed
+            near.nearest_all(automaton, events, lanes, runs.partitions, rule, blank, words, maxes, failed)
+        return _numbers(words, len(number.adds), blank), maxes, failed
 
 
 def _positions(offsets: Int, slices: Int) -> Int:
@@ -317,21 +304,18 @@ def _is_floating(stream: Stream, slot: Slot) -> bool:
     return not stream.columns.is_integer(slot.attribute)
 
 
-def _numbers(
-    words: NDArray[np.float64], slots: int, mode: int, limbs: int, failed: NDArray[np.uint8], runs: Runs
-) -> list[NDArray[Any]]:
+def _numbers(words: NDArray[Any], slots: int, blank: Rows) -> list[NDArray[Any]]:
     """Columns of numbers from the kernels' words."""
-    if mode == DOUBLE:
+    if not isinstance(blank, Broad):
         return [words[:, at] for at in range(slots)]
-    if mode == INTEGER:
-        return [words.view(np.int64)[:, at] for at in range(slots)]
     columns = [np.empty(len(words), dtype=object) for _ in range(slots)]
     for at in range(slots):
-        if mode == SCALED:
-            for row, (mantissa, exponent) in enumerate(words[:, [at, slots + at]].tolist()):
-                columns[at][row] = Fraction(mantissa) * Fraction(2) ** (512 * int(exponent))
-        else:
-            limb_columns = [limb * slots + at for limb in range(limbs)]
-            for row in range(len(words)):
-                columns[at][row] = int.from_bytes(words[row, limb_columns].tobytes(), "little", signed=True)
+        own = words[:, [word * slots + at for word in range(blank.width)]]
+        for row in range(len(words)):
+            if blank.mode == SCALED:
+                mantissa, exponent = own[row].tolist()
+                finite = math.isfinite(mantissa)
+                columns[at][row] = Fraction(mantissa) * Fraction(2) ** (512 * int(exponent)) if finite else mantissa
+            else:
+                columns[at][row] = int.from_bytes(own[row].tobytes(), "little", signed=True)
     return columns

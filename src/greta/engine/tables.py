@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +10,8 @@ import pyarrow as pa
 from greta.errors import DataError, SchemaError, did_you_mean
 from greta.plan.nodes import AttributeType
 
-Events = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]] | Any
+Events = Any
+"""An Arrow table or record batch, a pandas or Polars frame, or a sequence of mappings."""
 
 
 def to_table(events: Events) -> pa.Table:

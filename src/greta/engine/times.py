@@ -75,7 +75,7 @@ class Clock:
                 _refuse(pa.array(seconds < 0), name, "negative")
             if seconds.size and seconds.max() > 2**52:
                 _refuse(pa.array(seconds > 2**52), name, "too large for a number of seconds")
-            return seconds * 1_000
+            return np.asarray(seconds * 1_000)
         numbers = column.cast(pa.float64()).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():
@@ -84,15 +84,11 @@ class Clock:
             _refuse(pa.array(numbers < 0), name, "negative")
         if (numbers > 9.2e9).any():
             _refuse(pa.array(numbers > 9.2e9), name, "too large for a number of seconds")
-        return np.rint(numbers * 1e9).astype(np.int64)
+        return np.asarray(np.rint(numbers * 1e9).astype(np.int64))
 
     def bounds_type(self, window: Window | None) -> pa.DataType:
         """Arrow type of window_start and window_end."""
-        if (
-            self.kind == "whole seconds"
-            and window is not None
-            and (window.within % 1000 or window.slide % 1000)
-        ):
+        if self.kind == "whole seconds" and window is not None and (window.within % 1000 or window.slide % 1000):
             return pa.float64()
         return self.type
 
@@ -109,7 +105,7 @@ def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    return array.view(pa.int64()).to_numpy(zero_copy_only=False)
+    return np.asarray(array.view(pa.int64()).to_numpy(zero_copy_only=False))
 
 
 def _refuse(bad: pa.Array | pa.ChunkedArray, name: str, what: str) -> None:

@@ -50,9 +50,7 @@ def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value
     match expression:
         case Number(value=value):
             return (
-                pa.scalar(value, pa.float64())
-                if isinstance(value, float) or abs(value) >= 2**63
-                else pa.scalar(value)
+                pa.scalar(value, pa.float64()) if isinstance(value, float) or abs(value) >= 2**63 else pa.scalar(value)
             )
         case Text(value=text):
             return pa.scalar(text)
@@ -132,13 +130,11 @@ def _no_zero(value: Value) -> Value:
 
 def _remainder(left: Value, right: Value, whole: bool) -> Value:
     type_ = pa.int64() if whole else pa.float64()
-    scalar = isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar)
-    a, b = (
-        pa.array([v.as_py()], type_) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right)
-    )
+    if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
+        return _remainder(pa.array([left.as_py()], type_), right, whole)[0]
+    length = len(right if isinstance(left, pa.Scalar) else left)
+    a, b = (pa.repeat(v.cast(type_), length) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right))
     valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
     x = pc.fill_null(a, 0).to_numpy(zero_copy_only=False)
     y = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)
-    result = pa.array(np.fmod(x, y), type=type_)
-    result = pc.if_else(valid, result, pa.scalar(None, type_))
-    return result[0] if scalar else result
+    return pc.if_else(valid, pa.array(np.fmod(x, y), type=type_), pa.scalar(None, type_))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import EQUALS, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, Automaton, Events
 from greta.kernels.numbers import NOTHING, Rows, add_row
 
@@ -39,7 +39,7 @@ class Boxes(NamedTuple):
     stack: NDArray[np.int64]
 
 
-@kernel
+@inner
 def nodes_for(points: int) -> int:
     """Nodes of a balanced tree, in heap order."""
     leaves = 1
@@ -70,10 +70,8 @@ def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
     )
 
 
-@kernel
-def build(
-    automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int
-) -> None:
+@inner
+def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int) -> None:
     """Build the tree of one index over the events ``[first, last)`` that may become its vertices.
 
     Points are cut at the median of the dimension in which they lie widest apart. O(n log n).
@@ -120,7 +118,7 @@ def build(
         boxes.position[b, boxes.points[b, at]] = at
 
 
-@kernel
+@inner
 def _bound(
     automaton: Automaton,
     events: Events,
@@ -152,7 +150,7 @@ def _bound(
     return widest
 
 
-@kernel
+@inner
 def _select(
     events: Events, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
 ) -> None:
@@ -179,7 +177,7 @@ def _select(
             return
 
 
-@kernel
+@inner
 def insert(rows: Rows, base: int, boxes: Boxes, b: int, event: int, row: int) -> None:
     """Add a vertex's row to its point and to every node above it; NULL in a comparand: to none."""
     at = boxes.position[b, event]
@@ -205,7 +203,7 @@ def insert(rows: Rows, base: int, boxes: Boxes, b: int, event: int, row: int) ->
             low = middle
 
 
-@kernel
+@inner
 def query(
     automaton: Automaton,
     events: Events,

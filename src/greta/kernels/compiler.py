@@ -24,12 +24,20 @@ _OPTIONS: dict[str, Any] = {
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` for speed; with ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
+    return _compile(function, _OPTIONS)
+
+
+def inner(function: Function) -> Function:
+    """Like ``kernel``, for functions that allocate nothing: arrays pass through them uncounted.
+
+    Inner loops hand tuples of arrays down several calls; counting references to each array there costs more than
+    the work itself.
+    """
+    return _compile(function, {**_OPTIONS, "_nrt": False})
+
+
+def _compile(function: Function, options: dict[str, Any]) -> Function:
     try:
-        return numba.njit(cache=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:
-        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-
-
-def inlined(function: Function) -> Function:
-    """Like ``kernel``, for tiny functions that the inner loops of other kernels call."""
-    return kernel(function)
+        return numba.njit(**options)(function)  # type: ignore[no-any-return]

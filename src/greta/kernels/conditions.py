@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inlined, kernel
+from greta.kernels.compiler import inner
 from greta.kernels.layout import (
     EQUALS,
     GREATER,
@@ -45,7 +45,7 @@ STACK = 128
 """Deepest stack a program may need."""
 
 
-@inlined
+@inner
 def compare(operator: int, left: float, right: float) -> bool:
     """``left op right`` for two numbers, or two codes, that are not NULL."""
     if operator == LESS:
@@ -61,7 +61,7 @@ def compare(operator: int, left: float, right: float) -> bool:
     return left != right
 
 
-@inlined
+@inner
 def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int, j: int) -> float:
     """One comparison between the codes of event ``i`` and the later event ``j``: 1, 0, or NaN for NULL."""
     left = events.codes[automaton.compare_previous[comparison], i]
@@ -84,7 +84,7 @@ def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int,
     return 1.0 if holds else 0.0
 
 
-@kernel
+@inner
 def residual_holds(
     automaton: Automaton, events: Events, start: int, i: int, j: int, stack: NDArray[np.float64]
 ) -> bool:
@@ -96,7 +96,7 @@ def residual_holds(
         argument = automaton.program[at + 1]
         at += 2
         if operation == STOP:
-            return stack[0] == 1.0
+            return bool(stack[0] == 1.0)
         if operation == CONSTANT:
             top += 1
             stack[top] = automaton.constants[argument]
@@ -143,10 +143,8 @@ def residual_holds(
                 stack[top] = left + right
 
 
-@kernel
-def linked(
-    automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]
-) -> bool:
+@inner
+def linked(automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
     """Whether event ``i`` may come right before the later event ``j`` along ``link``."""
     for at in range(automaton.link_compare_ptr[link], automaton.link_compare_ptr[link + 1]):
         if compare_codes(automaton, events, automaton.link_compare[at], i, j) != 1.0:

@@ -6,20 +6,20 @@ own inside the same rows. Trees that sum the larger ranks are stored mirrored. N
 
 from __future__ import annotations
 
-from greta.kernels.compiler import inlined, kernel
+from greta.kernels.compiler import inner
 from greta.kernels.layout import BOTH_SIDES, EQUALS, GREATER, GREATER_EQUAL, LEAF, LESS, LESS_EQUAL, Automaton
 from greta.kernels.numbers import Rows, add_row
 from greta.kernels.ranks import Ranks
 
 
-@inlined
+@inner
 def _bucket(automaton: Automaton, ranks: Ranks, r: int, rank: int) -> tuple[int, int]:
     if automaton.rank_stride[r] > 0:
         return ranks.bucket_first[r, rank], ranks.bucket_last[r, rank]
     return 0, ranks.distinct[r]
 
 
-@kernel
+@inner
 def rank_range(automaton: Automaton, ranks: Ranks, r: int, rank: int) -> tuple[int, int]:
     """The ranks ``[low, high)`` of earlier events that compare as wished with a later event's rank."""
     low, high = _bucket(automaton, ranks, r, rank)
@@ -38,7 +38,7 @@ def rank_range(automaton: Automaton, ranks: Ranks, r: int, rank: int) -> tuple[i
     return low, high
 
 
-@inlined
+@inner
 def _add(rows: Rows, base: int, position: int, size: int, row: int) -> None:
     k = position + 1
     while k <= size:
@@ -46,57 +46,46 @@ def _add(rows: Rows, base: int, position: int, size: int, row: int) -> None:
         k += k & -k
 
 
-@inlined
+@inner
 def _sum(rows: Rows, base: int, count: int, into: int) -> None:
     while count > 0:
         add_row(rows, into, base + count - 1)
         count -= count & -count
 
 
-@kernel
+@inner
 def rows_for(kind: int, distinct: int) -> int:
     """Rows of a tree over so many ranks."""
     return 2 * distinct if kind == BOTH_SIDES else distinct
 
 
-@inlined
+@inner
 def insert(
-    automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, row: int
+    rows: Rows, base: int, kind: int, operator: int, distinct: int, first: int, last: int, rank: int, row: int
 ) -> None:
-    """Add a vertex's row at the rank of its event; NULL: nowhere."""
-    rank = ranks.previous[r, event]
-    if rank < 0:
-        return
+    """Add a vertex's row at a rank of the bucket ``[first, last)``."""
+    size = last - first
     if kind == LEAF:
         add_row(rows, base + rank, row)
-        return
-    first, last = _bucket(automaton, ranks, r, rank)
-    size = last - first
-    if kind == BOTH_SIDES:
+    elif kind == BOTH_SIDES:
         _add(rows, base + first, rank - first, size, row)
-        _add(rows, base + ranks.distinct[r] + first, last - 1 - rank, size, row)
-    elif automaton.rank_operator[r] <= LESS_EQUAL:
+        _add(rows, base + distinct + first, last - 1 - rank, size, row)
+    elif operator <= LESS_EQUAL:
         _add(rows, base + first, rank - first, size, row)
     else:
         _add(rows, base + first, last - 1 - rank, size, row)
 
 
-@inlined
+@inner
 def query(
-    automaton: Automaton, rows: Rows, base: int, kind: int, ranks: Ranks, r: int, event: int, into: int
+    rows: Rows, base: int, kind: int, operator: int, distinct: int, first: int, last: int, rank: int, into: int
 ) -> None:
-    """Add to row ``into`` all vertices that compare as wished with a later event."""
-    rank = ranks.next[r, event]
-    if rank < 0:
-        return
+    """Add to row ``into`` all vertices of the bucket ``[first, last)`` that compare as wished with a rank."""
     if kind == LEAF:
         add_row(rows, into, base + rank)
-        return
-    first, last = _bucket(automaton, ranks, r, rank)
-    operator = automaton.rank_operator[r]
-    if kind == BOTH_SIDES:
+    elif kind == BOTH_SIDES:
         _sum(rows, base + first, rank - first, into)
-        _sum(rows, base + ranks.distinct[r] + first, last - 1 - rank, into)
+        _sum(rows, base + distinct + first, last - 1 - rank, into)
     elif operator == LESS:
         _sum(rows, base + first, rank - first, into)
     elif operator == LESS_EQUAL:

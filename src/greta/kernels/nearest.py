@@ -6,13 +6,15 @@ vertices are kept, so windows are computed one by one in O(events × vertices of
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.layout import Automaton, Events, Lanes
-from greta.kernels.numbers import Rows, add_one, add_row, clear, new_rows, words_of
+from greta.kernels.numbers import Rows, add_one, add_row, clear, room
 from greta.kernels.propagate import _largest_tick, _take_part
 
 _ONE = np.uint64(1)
@@ -35,11 +37,9 @@ def nearest(
     required: int,
     rule: int,
     matched: NDArray[np.uint8],
-    mode: int,
-    limbs: int,
-    words: NDArray[np.float64],
+    blank: Rows,
+    words: NDArray[Any],
     maxima: NDArray[np.int64],
-    overflow: NDArray[np.uint8],
 ) -> None:
     """Compute one window. Under NEXT, if ``matched`` is not empty, matched events are marked in it."""
     adds = automaton.adds.shape[0]
@@ -55,7 +55,7 @@ def nearest(
                 first = min(first, lanes.first[clip, window])
                 last = max(last, lanes.last[clip, window])
     most = _largest_tick(automaton, events, first, last)
-    rows = new_rows(1 + 2 * most, mode, limbs, adds, maxes, overflow)
+    rows = room(blank, 1 + 2 * most, adds, maxes)
     clear(rows, 0, 1)
     state_of = np.empty((2, most), dtype=np.int64)
     event_of = np.empty((2, most), dtype=np.int64)
@@ -112,13 +112,13 @@ def nearest(
         if marked or rule == CONTIGUOUS:
             old = new
             old_size = new_size
-    for word in range(adds * words_of(mode, limbs)):
-        words[window, word] = rows.doubles[word]
+    for word in range(rows.words):
+        words[window, word] = rows.numbers[word]
     for x in range(maxes):
         maxima[window, x] = rows.maxima[x]
 
 
-@kernel
+@inner
 def _link_up(
     automaton: Automaton,
     events: Events,
@@ -155,36 +155,19 @@ def nearest_all(
     lanes: Lanes,
     partitions: NDArray[np.int64],
     rule: int,
-    mode: int,
-    limbs: int,
-    words: NDArray[np.float64],
+    blank: Rows,
+    words: NDArray[Any],
     maxima: NDArray[np.int64],
     failed: NDArray[np.uint8],
 ) -> None:
     """Compute every window of the given partitions."""
     unmarked = np.empty(0, dtype=np.uint8)
-    overflow = np.zeros(1, dtype=np.uint8)
     for k in range(partitions.shape[0]):
         required = events.required[partitions[k]]
-        overflow[0] = 0
+        blank.overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            nearest(
-                automaton,
-                events,
-                lanes,
-                window,
-                required,
-                rule,
-                unmarked,
-                mode,
-                limbs,
-                words,
-                maxima,
-                overflow,
-            )
-            if overflow[0] != 0:
-                failed[k] = 1
-                break
+            nearest(automaton, events, lanes, window, required, rule, unmarked, blank, words, maxima)
+        failed[k] = blank.overflow[0]
 
 
 @kernel
@@ -197,9 +180,8 @@ def nearest_of_both(
     right_lanes: Lanes,
     lanes: Lanes,
     partitions: NDArray[np.int64],
-    mode: int,
-    limbs: int,
-    words: NDArray[np.float64],
+    blank: Rows,
+    words: NDArray[Any],
     maxima: NDArray[np.int64],
     failed: NDArray[np.uint8],
 ) -> None:
@@ -207,44 +189,13 @@ def nearest_of_both(
     matched = np.zeros(events.time.shape[0], dtype=np.uint8)
     scrap = np.empty_like(words)
     scrap_maxima = np.empty_like(maxima)
-    overflow = np.zeros(1, dtype=np.uint8)
     for k in range(partitions.shape[0]):
         p = partitions[k]
         required = events.required[p]
-        overflow[0] = 0
+        blank.overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
             matched[events.offsets[p] : events.offsets[p + 1]] = 0
-            nearest(
-                left,
-                events,
-                left_lanes,
-                window,
-                required,
-                NEXT,
-                matched,
-                mode,
-                limbs,
-                scrap,
-                scrap_maxima,
-                overflow,
-            )
-            nearest(
-                right,
-                events,
-                right_lanes,
-                window,
-                required,
-                NEXT,
-                matched,
-                mode,
-                limbs,
-                scrap,
-                scrap_maxima,
-                overflow,
-            )
-            nearest(
-                both, events, lanes, window, required, GIVEN, matched, mode, limbs, words, maxima, overflow
-            )
-            if overflow[0] != 0:
-                failed[k] = 1
-                break
+            nearest(left, events, left_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
+            nearest(right, events, right_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
+            nearest(both, events, lanes, window, required, GIVEN, matched, blank, words, maxima)
+        failed[k] = blank.overflow[0]

@@ -8,6 +8,8 @@ its window and adds to its result only until the window ends.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ from greta.kernels import boxes as box_trees
 from greta.kernels import fenwick
 from greta.kernels import scans as scan_lists
 from greta.kernels.boxes import Boxes, new_boxes, nodes_for
-from greta.kernels.compiler import inlined, kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
 from greta.kernels.numbers import (
     NOTHING,
@@ -26,8 +28,7 @@ from greta.kernels.numbers import (
     add_row,
     clear,
     is_zero,
-    new_rows,
-    words_of,
+    room,
 )
 from greta.kernels.ranks import Ranks, new_ranks, new_scratch, rank_chunk, rank_partition
 from greta.kernels.scans import Scans, new_scans
@@ -43,24 +44,23 @@ def propagate(
     lanes: Lanes,
     partitions: NDArray[np.int64],
     width: int,
-    mode: int,
-    limbs: int,
-    words: NDArray[np.float64],
+    blank: Rows,
+    words: NDArray[Any],
     maxima: NDArray[np.int64],
     latest: NDArray[np.int64],
     failed: NDArray[np.uint8],
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
-    ``words[window]`` and ``maxima[window]`` receive the results; ``failed`` marks the partitions in which a number
-    did not fit. If ``latest`` is not empty it receives, per
-    event, the largest first extreme of a trend that ends there (the latest start, for negation). O(log n) per
-    event, window and transition with one comparison; memory for the events of ``width`` windows.
+    Numbers are of the kind of ``blank``. ``words[window]`` and ``maxima[window]`` receive the results; ``failed``
+    marks the partitions in which a number did not fit. If ``latest`` is not empty it receives, per event, the
+    largest first extreme of a trend that ends there (the latest start, for negation). O(log n) per event, window
+    and transition with one comparison; memory for the events of ``width`` windows.
     """
     adds = automaton.adds.shape[0]
     maxes = automaton.maxes.shape[0]
     indexes = automaton.index_kind.shape[0]
-    overflow = np.zeros(1, dtype=np.uint8)
+    overflow = blank.overflow
     chunk, partition_events = _largest(events, lanes, partitions, width)
     whole = new_ranks(automaton, partition_events)
     ranks = new_ranks(automaton, chunk)
@@ -79,10 +79,15 @@ def propagate(
     lists = new_scans(scan_count, chunk)
     base = np.empty(indexes, dtype=np.int64)
     capacity = 256
-    rows = new_rows(capacity, mode, limbs, adds * width, maxes * width, overflow)
+    rows = room(blank, capacity, adds * width, maxes * width)
+    rank_of = np.empty(indexes, dtype=np.int64)
+    for index in range(indexes):
+        rank_of[index] = automaton.link_rank[automaton.index_link[index]]
+    lows = np.empty(lanes.first.shape[0], dtype=np.int64)
+    highs = np.empty(lanes.first.shape[0], dtype=np.int64)
     pending_state = np.empty(64, dtype=np.int64)
     pending_event = np.empty(64, dtype=np.int64)
-    per_number = words_of(mode, limbs)
+    per_number = rows.words // rows.cells
     for k in range(partitions.shape[0]):
         p = partitions[k]
         begin = events.offsets[p]
@@ -97,7 +102,7 @@ def propagate(
             first, last = _extent(lanes, window, stop)
             if first >= last:
                 for w in range(window, stop):
-                    words[w] = 0.0
+                    words[w] = 0
                     maxima[w] = NOTHING
                 continue
             if automaton.rank_operator.shape[0] > 0:
@@ -121,7 +126,7 @@ def propagate(
             waiting = _largest_tick(automaton, events, first, last)
             if used + waiting > capacity:
                 capacity = used + waiting + (used + waiting) // 2
-                rows = new_rows(capacity, mode, limbs, adds * width, maxes * width, overflow)
+                rows = room(blank, capacity, adds * width, maxes * width)
             if waiting > pending_state.shape[0]:
                 pending_state = np.empty(waiting, dtype=np.int64)
                 pending_event = np.empty(waiting, dtype=np.int64)
@@ -146,13 +151,16 @@ def propagate(
                 pending_state,
                 pending_event,
                 latest,
+                rank_of,
+                lows,
+                highs,
             )
             for w in range(window, stop):
                 for word in range(adds * per_number):
                     # Cells are aggregate-major; words of one number lie ``cells`` apart.
                     limb = word // adds
                     cell = (word % adds) * width + (w - window)
-                    words[w, word] = rows.doubles[limb * rows.cells + cell]
+                    words[w, word] = rows.numbers[limb * rows.cells + cell]
                 for x in range(maxes):
                     maxima[w, x] = rows.maxima[x * width + (w - window)]
             if overflow[0] != 0:
@@ -160,7 +168,7 @@ def propagate(
                 break
 
 
-@kernel
+@inner
 def _largest(events: Events, lanes: Lanes, partitions: NDArray[np.int64], width: int) -> tuple[int, int]:
     """The most events that any ``width`` windows span, and any partition holds."""
     chunk = 0
@@ -174,7 +182,7 @@ def _largest(events: Events, lanes: Lanes, partitions: NDArray[np.int64], width:
     return chunk, partition
 
 
-@inlined
+@inner
 def _extent(lanes: Lanes, window: int, stop: int) -> tuple[int, int]:
     low = lanes.first[0, window]
     high = low
@@ -192,7 +200,7 @@ def _extent(lanes: Lanes, window: int, stop: int) -> tuple[int, int]:
     return low, high
 
 
-@kernel
+@inner
 def _largest_tick(automaton: Automaton, events: Events, first: int, last: int) -> int:
     """The most vertices that one tick can bring."""
     most = 0
@@ -211,7 +219,7 @@ def _largest_tick(automaton: Automaton, events: Events, first: int, last: int) -
     return most
 
 
-@kernel
+@inner
 def _sweep(
     automaton: Automaton,
     events: Events,
@@ -232,103 +240,136 @@ def _sweep(
     pending_state: NDArray[np.int64],
     pending_event: NDArray[np.int64],
     latest: NDArray[np.int64],
+    rank_of: NDArray[np.int64],
+    lows: NDArray[np.int64],
+    highs: NDArray[np.int64],
 ) -> None:
-    """Read the events ``[first, last)`` once for the windows ``[window, stop)``; row 0 collects the results."""
+    """Read the events ``[first, last)`` once for the windows ``[window, stop)``; row 0 collects the results.
+
+    Arrays of the inner loops are taken out of their tuples first: a call that is handed a tuple costs more than
+    the work of most vertices.
+    """
     adds = automaton.adds.shape[0]
     maxes = automaton.maxes.shape[0]
+    time = events.time
+    masks = events.mask
+    states_ptr, states = automaton.states_ptr, automaton.states
+    start, end, seen, clips = automaton.start, automaton.end, automaton.seen, automaton.clip
+    in_ptr, in_index = automaton.in_ptr, automaton.in_index
+    out_ptr, out_index = automaton.out_ptr, automaton.out_index
+    kinds = automaton.index_kind
+    lane_first, lane_last = lanes.first, lanes.last
+    rank_next, rank_previous, distinct = ranks.next, ranks.previous, ranks.distinct
+    bucket_first, bucket_last = ranks.bucket_first, ranks.bucket_last
+    operators, strides = automaton.rank_operator, automaton.rank_stride
+    lows[:] = window
+    highs[:] = window
     i = first
     while i < last:
-        tick = events.time[i]
+        tick = time[i]
         waiting = 0
-        while i < last and events.time[i] == tick:
-            mask = events.mask[i]
+        while i < last and time[i] == tick:
+            # Bounds never fall from window to window, so the lanes that hold an event are next to each other.
+            for clip in range(lows.shape[0]):
+                low = lows[clip]
+                while low < stop and lane_last[clip, low] <= i:
+                    low += 1
+                high = max(highs[clip], low)
+                while high < stop and lane_first[clip, high] <= i:
+                    high += 1
+                lows[clip] = low
+                highs[clip] = high
+            mask = masks[i]
             variable = 0
             while mask != _NONE:
-                if mask & _ONE != _NONE:
-                    for at in range(automaton.states_ptr[variable], automaton.states_ptr[variable + 1]):
-                        state = automaton.states[at]
-                        low, high = _active(lanes, automaton.clip[state], window, stop, i)
-                        if low >= high:
-                            continue
-                        row = free_row + waiting
-                        clear(rows, row, row + 1)
-                        if automaton.start[state] != 0:
-                            add_one(rows, row, low, high)
-                        for into in range(automaton.in_ptr[state], automaton.in_ptr[state + 1]):
-                            _read(
-                                automaton,
-                                events,
-                                rows,
-                                base,
-                                ordinal,
-                                trees,
-                                lists,
-                                ranks,
-                                automaton.in_index[into],
-                                first,
-                                i,
-                                row,
+                if mask & _ONE == _NONE:
+                    mask >>= _ONE
+                    variable += 1
+                    continue
+                for at in range(states_ptr[variable], states_ptr[variable + 1]):
+                    state = states[at]
+                    low = lows[clips[state]] - window
+                    high = highs[clips[state]] - window
+                    if low >= high:
+                        continue
+                    row = free_row + waiting
+                    clear(rows, row, row + 1)
+                    alive = False
+                    if start[state] != 0:
+                        add_one(rows, row, low, high)
+                        alive = True
+                    for into in range(in_ptr[state], in_ptr[state + 1]):
+                        index = in_index[into]
+                        kind = kinds[index]
+                        if kind == FREE:
+                            add_row(rows, row, base[index])
+                        elif kind == BOX:
+                            box_trees.query(
+                                automaton, events, rows, base[index], trees, ordinal[index], index, i, row, first
                             )
-                        alive = automaton.start[state] != 0
-                        if not alive:
-                            for lane in range(low, high):
-                                if not is_zero(rows, row, lane):
-                                    alive = True
-                                    break
+                        elif kind == SCAN:
+                            scan_lists.query(
+                                automaton, events, rows, base[index], lists, ordinal[index], index, ranks, first, i, row
+                            )
+                        else:
+                            r = rank_of[index]
+                            rank = rank_next[r, i - first]
+                            if rank >= 0:
+                                one, two = 0, distinct[r]
+                                if strides[r] > 0:
+                                    one, two = bucket_first[r, rank], bucket_last[r, rank]
+                                fenwick.query(rows, base[index], kind, operators[r], distinct[r], one, two, rank, row)
+                    if not alive:
+                        for lane in range(low, high):
+                            if not is_zero(rows, row, lane):
+                                alive = True
+                                break
                         if not alive:
                             continue
+                    if adds > 1 or maxes > 0:
                         _take_part(automaton, events, rows, state, i, row, width)
-                        if automaton.end[state] != 0 and automaton.seen[state] == required:
-                            for slot in range(adds):
-                                add_cells(rows, 0, row, slot * width + low, slot * width + high)
-                            for slot in range(maxes):
-                                for lane in range(slot * width + low, slot * width + high):
-                                    rows.maxima[lane] = max(
-                                        rows.maxima[lane], rows.maxima[row * rows.extremes + lane]
-                                    )
-                            if latest.shape[0] > 0:
-                                latest[i] = max(latest[i], rows.maxima[row * rows.extremes])
-                        if automaton.out_ptr[state] < automaton.out_ptr[state + 1]:
-                            pending_state[waiting] = state
-                            pending_event[waiting] = i
-                            waiting += 1
+                    if end[state] != 0 and seen[state] == required:
+                        for slot in range(adds):
+                            add_cells(rows, 0, row, slot * width + low, slot * width + high)
+                        for slot in range(maxes):
+                            for lane in range(slot * width + low, slot * width + high):
+                                rows.maxima[lane] = max(rows.maxima[lane], rows.maxima[row * rows.extremes + lane])
+                        if latest.shape[0] > 0:
+                            latest[i] = max(latest[i], rows.maxima[row * rows.extremes])
+                    if out_ptr[state] < out_ptr[state + 1]:
+                        pending_state[waiting] = state
+                        pending_event[waiting] = i
+                        waiting += 1
                 mask >>= _ONE
                 variable += 1
             i += 1
         for at in range(waiting):
             state = pending_state[at]
-            for out in range(automaton.out_ptr[state], automaton.out_ptr[state + 1]):
-                _write(
-                    automaton,
-                    rows,
-                    base,
-                    ordinal,
-                    trees,
-                    lists,
-                    ranks,
-                    automaton.out_index[out],
-                    first,
-                    pending_event[at],
-                    free_row + at,
-                )
+            event = pending_event[at]
+            row = free_row + at
+            for out in range(out_ptr[state], out_ptr[state + 1]):
+                index = out_index[out]
+                kind = kinds[index]
+                if kind == FREE:
+                    add_row(rows, base[index], row)
+                elif kind == BOX:
+                    box_trees.insert(rows, base[index], trees, ordinal[index], event - first, row)
+                elif kind == SCAN:
+                    scan_lists.insert(
+                        automaton, rows, base[index], lists, ordinal[index], index, ranks, first, event, row
+                    )
+                else:
+                    r = rank_of[index]
+                    rank = rank_previous[r, event - first]
+                    if rank >= 0:
+                        one, two = 0, distinct[r]
+                        if strides[r] > 0:
+                            one, two = bucket_first[r, rank], bucket_last[r, rank]
+                        fenwick.insert(rows, base[index], kind, operators[r], distinct[r], one, two, rank, row)
 
 
-@inlined
-def _active(lanes: Lanes, clip: int, window: int, stop: int, i: int) -> tuple[int, int]:
-    """The lanes ``[low, high)`` whose windows hold event ``i``; bounds never fall from window to window."""
-    low = window
-    while low < stop and lanes.last[clip, low] <= i:
-        low += 1
-    high = low
-    while high < stop and lanes.first[clip, high] <= i:
-        high += 1
-    return low - window, high - window
-
-
-@inlined
-def _take_part(
-    automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, width: int
-) -> None:
+@inner
+def _take_part(automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, width: int) -> None:
     """Add the event's own share to its row: weight × count, and its extremes where a trend reaches it."""
     for slot in range(1, automaton.adds.shape[0]):
         if automaton.adds[slot, state] != 0:
@@ -346,58 +387,3 @@ def _take_part(
             for lane in range(width):
                 if value > rows.maxima[at + lane] and not is_zero(rows, row, lane):
                     rows.maxima[at + lane] = value
-
-
-@inlined
-def _read(
-    automaton: Automaton,
-    events: Events,
-    rows: Rows,
-    base: NDArray[np.int64],
-    ordinal: NDArray[np.int64],
-    trees: Boxes,
-    lists: Scans,
-    ranks: Ranks,
-    index: int,
-    first: int,
-    i: int,
-    row: int,
-) -> None:
-    kind = automaton.index_kind[index]
-    if kind == FREE:
-        add_row(rows, row, base[index])
-    elif kind == BOX:
-        box_trees.query(automaton, events, rows, base[index], trees, ordinal[index], index, i, row, first)
-    elif kind == SCAN:
-        scan_lists.query(
-            automaton, events, rows, base[index], lists, ordinal[index], index, ranks, first, i, row
-        )
-    else:
-        r = automaton.link_rank[automaton.index_link[index]]
-        fenwick.query(automaton, rows, base[index], kind, ranks, r, i - first, row)
-
-
-@inlined
-def _write(
-    automaton: Automaton,
-    rows: Rows,
-    base: NDArray[np.int64],
-    ordinal: NDArray[np.int64],
-    trees: Boxes,
-    lists: Scans,
-    ranks: Ranks,
-    index: int,
-    first: int,
-    i: int,
-    row: int,
-) -> None:
-    kind = automaton.index_kind[index]
-    if kind == FREE:
-        add_row(rows, base[index], row)
-    elif kind == BOX:
-        box_trees.insert(rows, base[index], trees, ordinal[index], i - first, row)
-    elif kind == SCAN:
-        scan_lists.insert(automaton, rows, base[index], lists, ordinal[index], index, ranks, first, i, row)
-    else:
-        r = automaton.link_rank[automaton.index_link[index]]
-        fenwick.insert(automaton, rows, base[index], kind, ranks, r, i - first, row)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import Automaton, Events
 from greta.kernels.numbers import NOTHING
 from greta.kernels.sorting import sort_pairs
@@ -74,9 +74,7 @@ def new_scratch(automaton: Automaton, events: int) -> Scratch:
 
 
 @kernel
-def rank_partition(
-    automaton: Automaton, events: Events, first: int, last: int, ranks: Ranks, scratch: Scratch
-) -> None:
+def rank_partition(automaton: Automaton, events: Events, first: int, last: int, ranks: Ranks, scratch: Scratch) -> None:
     """Rank the codes of the events ``[first, last)``."""
     for r in range(automaton.rank_operator.shape[0]):
         a = automaton.rank_previous[r]
@@ -108,9 +106,7 @@ def rank_partition(
 
 
 @kernel
-def rank_chunk(
-    automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch
-) -> None:
+def rank_chunk(automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
     """Rank ``count`` events, ``skip`` after the partition's first, among themselves."""
     for r in range(automaton.rank_operator.shape[0]):
         same = automaton.rank_previous[r] == automaton.rank_next[r]
@@ -150,7 +146,7 @@ def rank_chunk(
             _bound_buckets(ranks, r)
 
 
-@kernel
+@inner
 def _assign(ranks: Ranks, r: int, item: int, rank: int, same: bool) -> None:
     event = item >> 1
     if same:
@@ -162,7 +158,7 @@ def _assign(ranks: Ranks, r: int, item: int, rank: int, same: bool) -> None:
         ranks.previous[r, event] = rank
 
 
-@kernel
+@inner
 def _bound_buckets(ranks: Ranks, r: int) -> None:
     first = 0
     for rank in range(1, ranks.distinct[r] + 1):

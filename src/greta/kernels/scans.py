@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.fenwick import rank_range
 from greta.kernels.layout import Automaton, Events
@@ -42,7 +42,7 @@ def new_scans(indexes: int, events: int) -> Scans:
     )
 
 
-@kernel
+@inner
 def reset(automaton: Automaton, scans: Scans, s: int, index: int, ranks: Ranks) -> None:
     """Forget all vertices of one index."""
     scans.size[s] = 0
@@ -51,7 +51,7 @@ def reset(automaton: Automaton, scans: Scans, s: int, index: int, ranks: Ranks) 
         scans.head[s, : ranks.distinct[r]] = -1
 
 
-@kernel
+@inner
 def insert(
     automaton: Automaton,
     rows: Rows,
@@ -78,7 +78,7 @@ def insert(
     add_row(rows, base + at, row)
 
 
-@kernel
+@inner
 def query(
     automaton: Automaton,
     events: Events,

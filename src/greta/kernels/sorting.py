@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 
 _BITS = 11
 _DIGITS = 1 << _BITS
@@ -16,7 +16,7 @@ _SHORT = 48
 """Below this length an insertion sort is faster than the passes of a radix sort."""
 
 
-@kernel
+@inner
 def is_sorted(values: NDArray[np.int64]) -> bool:
     """Whether the values never fall."""
     for i in range(1, values.shape[0]):
@@ -99,9 +99,9 @@ def sort_pairs(
             counts[digit] = total
             total += here
         for i in range(n):
-            digit = np.int64(((np.uint64(keys[i]) - base) >> shift) & mask)
-            at = counts[digit]
-            counts[digit] = at + 1
+            bucket = np.int64(((np.uint64(keys[i]) - base) >> shift) & mask)
+            at = counts[bucket]
+            counts[bucket] = at + 1
             keys_scratch[at] = keys[i]
             items_scratch[at] = items[i]
         keys, keys_scratch = keys_scratch, keys

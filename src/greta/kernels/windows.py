@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner
 from greta.kernels.numbers import NOTHING
 
 Int = NDArray[np.int64]
 
 
-@kernel
-def first_at_or_after(time: Int, low: int, high: int, instant: int) -> int:
+@inner
+def first_at_or_after(time: Int, low: int, high: int, instant: int | np.int64) -> int:
     """First position in ``[low, high)`` whose time is not before ``instant``; ``high`` if none."""
     while low < high:
         middle = (low + high) // 2
@@ -23,7 +23,7 @@ def first_at_or_after(time: Int, low: int, high: int, instant: int) -> int:
     return low
 
 
-@kernel
+@inner
 def window_runs(
     offsets: Int,
     time: Int,
@@ -42,8 +42,8 @@ def window_runs(
     """Runs of windows that hold the same events of a partition; the number of runs.
 
     ``within`` 0 means one window over all. ``owned`` holds, per partition or once for all, the first window that
-    counts and the one past the last. Without ``merge`` every window is a run of its own. With ``fill`` the runs are written, else only counted. At most two runs per
-    event, whatever the number of windows per event is.
+    counts and the one past the last. Without ``merge`` every window is a run of its own. With ``fill`` the runs
+    are written, else only counted. At most two runs per event, whatever the number of windows per event is.
     """
     count = 0
     for k in range(partitions.shape[0]):
@@ -96,12 +96,12 @@ def window_runs(
     return count
 
 
-@kernel
+@inner
 def _ceil(a: int, b: int) -> int:
     return -((-a) // b)
 
 
-@kernel
+@inner
 def clip_leading(
     partitions: Int,
     run_offsets: Int,
@@ -132,7 +132,7 @@ def clip_leading(
             last[run] = min(last[run], clipped)
 
 
-@kernel
+@inner
 def clip_trailing(
     partitions: Int,
     run_offsets: Int,
@@ -165,7 +165,7 @@ def clip_trailing(
                 first[run] = max(first[run], clipped)
 
 
-@kernel
+@inner
 def cutoffs(
     offsets: Int, time: Int, barrier_of: Int, barrier_offsets: Int, ends: Int, starts: Int, result: Int
 ) -> None:

@@ -37,25 +37,20 @@ class Rules:
     def __init__(self, query: Query) -> None:
         self.atoms = tuple(atoms(query.pattern))
         wholes = [part for part in query.where if not isinstance(part, Equivalence)]
-        conjuncts = [
-            part for whole in wholes for part in (whole.parts if isinstance(whole, And) else (whole,))
-        ]
-        read = [
-            _Conjunct(c, self._speaks_of(c, later=False), self._speaks_of(c, later=True)) for c in conjuncts
-        ]
+        conjuncts = [part for whole in wholes for part in (whole.parts if isinstance(whole, And) else (whole,))]
+        read = [_Conjunct(c, self._speaks_of(c, later=False), self._speaks_of(c, later=True)) for c in conjuncts]
         self.edge = [conjunct for conjunct in read if conjunct.later is not None]
         self.local = [conjunct for conjunct in read if conjunct.later is None]
 
-        equivalences = [
-            part for whole in query.where if isinstance(whole, Equivalence) for part in whole.attributes
-        ]
+        equivalences = [part for whole in query.where if isinstance(whole, Equivalence) for part in whole.attributes]
         self.scopes = [
             Scope(f"{part.variable}.{part.name}", self.resolve(part.variable), part.name)
             for part in equivalences
             if part.variable is not None
         ]
         unscoped = [part.name for part in equivalences if part.variable is None]
-        scoped = {scope.attribute for scope in self.scopes}
+        positive = {atom.variable for atom in atoms(query.pattern, negative=False)}
+        scoped = {scope.attribute for scope in self.scopes if scope.variables & positive}
         grouped = [part.name for part in query.group_by if part.name not in scoped]
         self.common = tuple(dict.fromkeys(unscoped + grouped))
 

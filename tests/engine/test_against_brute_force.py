@@ -1,0 +1,67 @@
+"""The engine answers as brute force does, on random queries and streams and on every worked case."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+
+from greta.baselines import brute_force
+from greta.engine import aggregate
+from greta.errors import QueryMeaningError
+from support.streams import Case, cases
+
+SCHEMA = pa.schema(
+    {
+        "type": pa.string(),
+        "time": pa.float64(),
+        "x": pa.int64(),
+        "y": pa.float64(),
+        "s": pa.string(),
+        "b": pa.bool_(),
+        "g": pa.int64(),
+        "h": pa.string(),
+    }
+)
+
+
+def canonical(value: Any) -> Any:
+    """A value as both sides write it: exact digits become numbers, doubles are rounded to 12 places."""
+    if isinstance(value, str) and value.lstrip("-").isdigit():
+        value = int(value)
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int | float):
+        return value if not math.isfinite(value) else float(f"{value:.11e}")
+    return value
+
+
+def rows(answer: list[dict[str, Any]]) -> list[str]:
+    return sorted(repr({name: canonical(value) for name, value in row.items()}) for row in answer)
+
+
+def check(case: Case, numbers: Any) -> None:
+    try:
+        got = aggregate(pa.Table.from_pylist(case.events, SCHEMA), case.query, numbers=numbers).to_pylist()
+    except QueryMeaningError:
+        assume(False)
+    assert rows(got) == rows(brute_force.aggregate(case.events, case.query)), case.query
+
+
+@given(cases())
+def test_doubles_agree_with_brute_force(case: Case) -> None:
+    check(case, "double")
+
+
+@given(cases())
+def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
+    check(case, "exact")
+
+
+@pytest.mark.slow
+@given(cases(max_events=10))
+def test_more_doubles_agree_with_brute_force(case: Case) -> None:
+    check(case, "double")

@@ -1,0 +1,57 @@
+"""Every worked case, in both number modes, on the kernels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from greta.engine import aggregate
+from greta.engine.aggregate import plan_for
+from greta.engine.partials import finish_partials, output_schema, partials
+from greta.engine.tables import to_table
+
+FILES = sorted((Path(__file__).parents[1] / "conformance").glob("*.json"))
+CASES = [case for file in FILES for case in json.loads(file.read_text())]
+
+
+def number(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip("-").isdigit():
+        return int(value)
+    return value
+
+
+def in_any_order(rows: list[list[Any]]) -> list[str]:
+    return sorted(repr([float(v) if isinstance(v, int | float) else v for v in row]) for row in rows)
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
+def test_worked_case(case: dict[str, Any], numbers: Any) -> None:
+    rows = aggregate(case["events"], case["query"], numbers=numbers).to_pylist()
+    answer = [[number(row[name]) for name in case["columns"]] for row in rows]
+    assert in_any_order(answer) == in_any_order(case["expected"])
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_partitions_computed_apart_merge_into_the_same_rows(numbers: Any) -> None:
+    for case in CASES[::7]:
+        events = to_table(case["events"])
+        plan = plan_for(case["query"], events.schema, "time", "type")
+        apart: dict[int, list[int]] = {0: []}
+        for row, event in enumerate(case["events"]):
+            key = repr([event.get(name) for name in plan.partitioning.common])
+            apart.setdefault(sum(map(ord, key)) % 3, []).append(row)
+        parts = [
+            partials(plan, events.take(pa.array(rows, pa.int64())), time="time", type="type", numbers=numbers)
+            for rows in apart.values()
+        ]
+        merged = finish_partials(plan, events.schema, pa.concat_tables(parts), time="time", numbers=numbers)
+        whole = aggregate(events, case["query"], numbers=numbers)
+        assert merged.schema == output_schema(plan, events.schema, "time", numbers)
+        assert in_any_order([list(r.values()) for r in merged.to_pylist()]) == in_any_order(
+            [list(r.values()) for r in whole.to_pylist()]
+        ), case["name"]

@@ -1,0 +1,88 @@
+"""Counts grow as 2ⁿ: doubles saturate, averages stay finite, exact numbers have any size."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import pytest
+
+from greta.engine import aggregate
+
+ALL = "RETURN COUNT(*) AS n, COUNT(A) AS events, SUM(A.x) AS sum, AVG(A.x) AS avg, AVG(A.y) AS avg_y PATTERN A+"
+
+
+def falling(count: int) -> list[dict[str, Any]]:
+    return [{"type": "A", "time": t, "x": count - 2 * t, "y": 0.5 * t} for t in range(count)]
+
+
+def row(count: int, numbers: Any) -> dict[str, Any]:
+    [only] = aggregate(falling(count), ALL, numbers=numbers).to_pylist()
+    return only
+
+
+@pytest.fixture
+def _long_digits() -> Any:
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    yield
+    sys.set_int_max_str_digits(limit)
+
+
+@pytest.mark.usefixtures("_long_digits")
+@pytest.mark.parametrize("count", [1, 10, 55, 57, 64, 130, 600, 5000])
+def test_exact_counts_and_sums_have_any_size(count: int) -> None:
+    answer = row(count, "exact")
+    assert int(answer["n"]) == 2**count - 1
+    assert int(answer["events"]) == count * 2 ** (count - 1)
+    assert int(answer["sum"]) == sum(count - 2 * t for t in range(count)) * 2 ** (count - 1)
+
+
+def test_digits_need_no_setting_of_python() -> None:
+    assert len(row(20_000, "exact")["n"]) == math.floor(20_000 * math.log10(2)) + 1
+
+
+@pytest.mark.parametrize("count", [3, 40, 70, 300, 900])
+def test_doubles_are_within_a_billionth_of_exact(count: int) -> None:
+    double, exact = row(count, "double"), row(count, "exact")
+    for name in ("n", "events", "sum"):
+        assert math.isclose(double[name], int(exact[name]), rel_tol=1e-9)
+    assert math.isclose(double["avg"], exact["avg"], rel_tol=1e-9)
+
+
+def test_doubles_beyond_their_range_are_infinite_and_never_nan() -> None:
+    answer = row(3000, "double")
+    assert answer["n"] == math.inf
+    assert answer["events"] == math.inf
+    assert answer["sum"] == math.inf
+
+
+def test_averages_stay_finite_where_counts_do_not() -> None:
+    answer = row(3000, "double")
+    assert math.isclose(answer["avg"], 1.0, rel_tol=1e-9)
+    assert math.isclose(answer["avg_y"], 0.5 * 2999 / 2, rel_tol=1e-9)
+
+
+def test_the_sign_of_an_infinite_sum_is_that_of_the_true_one() -> None:
+    events = [{"type": "A", "time": t, "x": -1} for t in range(2000)]
+    [answer] = aggregate(events, "RETURN SUM(A.x) AS s PATTERN A+").to_pylist()
+    assert answer["s"] == -math.inf
+
+
+def test_infinite_values_of_both_signs_have_no_sum() -> None:
+    events = [{"type": "A", "time": 1, "y": math.inf}, {"type": "A", "time": 2, "y": -math.inf}]
+    [answer] = aggregate(events, "RETURN SUM(A.y) AS s, AVG(A.y) AS a PATTERN A+").to_pylist()
+    assert answer == {"window_start": None, "window_end": None, "s": None, "a": None}
+
+
+def test_minimum_and_maximum_keep_integers_beyond_53_bits() -> None:
+    events = [{"type": "A", "time": t, "x": 2**62 + t} for t in range(3)]
+    [answer] = aggregate(events, "RETURN MIN(A.x) AS low, MAX(A.x) AS high PATTERN A+").to_pylist()
+    assert (answer["low"], answer["high"]) == (2**62, 2**62 + 2)
+
+
+def test_comparisons_of_integers_are_exact_beyond_53_bits() -> None:
+    events = [{"type": "A", "time": t, "x": 2**60 - t} for t in range(4)]
+    query = "RETURN COUNT(*) AS n PATTERN A+ WHERE A.x > NEXT(A).x"
+    assert aggregate(events, query).to_pylist()[0]["n"] == 15
