@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from time import perf_counter
+from time import process_time
 from typing import Literal, Protocol
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ POINTER_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may take: time, and memory for what it stores, by its own accounts."""
+    """What a run may take: processor time, and memory for what it stores, by its own accounts."""
 
     seconds: float = math.inf
     memory: float = math.inf
@@ -83,14 +83,14 @@ class Meter:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self.began = perf_counter()
+        self.began = process_time()
         self.stored = 0
         self.peak = 0
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
-        return perf_counter() - self.began
+        """Processor time since the run began: what other processes do to the machine does not count."""
+        return process_time() - self.began
 
     def check(self) -> None:
         """Raise where time is up; to be called every few thousand steps."""

@@ -28,6 +28,7 @@ def about(command: str) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory": _memory(),
+        "load": ", ".join(f"{load:.1f}" for load in os.getloadavg()),
     }
 
 

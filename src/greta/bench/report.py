@@ -212,8 +212,9 @@ img { max-width: 100%; } .no { color: #c92a2a; font-weight: bold; } .yes { color
 
 
 _NOTE = (
-    "Times are medians of up to five runs, memory is the peak beyond the input; × did not finish within the "
-    "limits. All events are there from the start, so the time until the last result is the peak latency."
+    "Times are medians of up to five runs, in processor time, which on an idle machine is that of the clock (Spark "
+    "and Flink: the clock). All events are there from the start, so the time until the last result is the peak "
+    "latency. Memory is the peak beyond the input. × did not finish within the limits."
 )
 
 

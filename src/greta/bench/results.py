@@ -25,8 +25,9 @@ WHOLE = "results.json"
 class Run:
     """One strategy at one point of an experiment.
 
-    ``seconds`` is the time until the last result, the peak latency as all events are there from the start;
-    ``memory`` the peak beyond the input, in bytes; ``check`` the sum of the first aggregate.
+    ``seconds`` is the time until the last result, the peak latency as all events are there from the start.
+    It is processor time, equal to the clock's on an idle machine, except where Spark and Flink run in processes of
+    their own. ``memory`` the peak beyond the input, in bytes, ``check`` the sum of the first aggregate.
     """
 
     experiment: str
