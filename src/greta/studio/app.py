@@ -146,6 +146,7 @@ def _lifespan(settings: Settings) -> Callable[[Starlette], Any]:
             for path in settings.follow:
                 session.add_directory(path)
             app.state.session = session
+            session.runs.warm()
             try:
                 yield
             finally:

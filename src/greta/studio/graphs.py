@@ -122,6 +122,7 @@ def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]]) -> D
     count = sum(vertex.counts.values())
     details = ", ".join(f"{name} {shown(value)}" for name, value in event.items() if value is not None)
     name = names[vertex.row]
+    kind = "trends" if vertex.end else "partial trends"
     state = "invalidated by a negative match; " if vertex.invalid else ""
     return Dot(
         name=name,
@@ -133,7 +134,7 @@ def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]]) -> D
         start=vertex.start,
         end=vertex.end,
         faded=vertex.invalid or vertex.pruned,
-        about=f"{name}: {vertex.variable}, {count:,} trends end here; {state}{details}",
+        about=f"{name}: {vertex.variable}, {count:,} {kind} end here; {state}{details}",
     )
 
 

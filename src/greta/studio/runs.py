@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
@@ -54,6 +55,15 @@ class Runs:
         self._limits = limits
         self._kept: dict[str, Run] = {}
         self._idle = [Worker()]
+        self._warming: asyncio.Task[None] | None = None
+
+    def warm(self) -> None:
+        """Start the engine before it is needed; runs wait for it, so that only one process compiles."""
+        self._warming = asyncio.create_task(self._warm(self._idle[0]))
+
+    async def _warm(self, worker: Worker) -> None:
+        with suppress(WorkerError):
+            await worker.ask("warm")
 
     def start(self, query: str, source: dict[str, Any], numbers: str) -> Run:
         """Begin a run; ``StudioError`` where too many are under way."""
@@ -93,6 +103,9 @@ class Runs:
         """End all runs and all workers."""
         for key in list(self._kept):
             await self.cancel(key)
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait([self._warming])
         for worker in self._idle:
             await worker.stop()
 
@@ -100,8 +113,11 @@ class Runs:
         def told(phase: str, done: float | None) -> None:
             run.phase, run.done = phase, done
 
-        worker = self._idle.pop() if self._idle else Worker()
+        worker = None
         try:
+            if self._warming is not None:
+                await asyncio.wait([self._warming])
+            worker = self._idle.pop() if self._idle else Worker()
             run.summary = await worker.ask(
                 "run",
                 progress=told,
@@ -120,4 +136,5 @@ class Runs:
             run.ended = monotonic()
             if run.state != "done":
                 run.result.unlink(missing_ok=True)
-            self._idle.append(worker)
+            if worker is not None:
+                self._idle.append(worker)

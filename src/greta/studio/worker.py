@@ -35,6 +35,11 @@ def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
             from greta.studio.running import run
 
             return run(**arguments, progress=lambda phase, done: send({"phase": phase, "done": done}))
+        case "warm":
+            from greta.engine import aggregate
+
+            aggregate([{"type": "A", "time": 0}], "RETURN COUNT(*) PATTERN A+ WITHIN 1 second")
+            return {}
         case "rows":
             from greta.studio.results import rows
 

@@ -20,7 +20,7 @@ async function request(path, options) {
 }
 
 export const get = (path, values = {}) => request(`${path}?${new URLSearchParams(values)}`);
-export const remove = (path) => request(path, { method: "DELETE" });
+export const remove = (path) => request(path, { method: "DELETE", keepalive: true });
 export const post = (path, body) =>
   request(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 export const sendFile = (file) =>

@@ -55,7 +55,9 @@ const look = EditorView.theme({
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
 });
 
-export function Editor({ value, problem, attributes, onChange, onRun }) {
+// `given` is a text put into the editor from outside, as an object of its own each time: what people type only
+// goes out, and never comes back to overwrite what they typed meanwhile.
+export function Editor({ given, problem, attributes, onChange, onRun }) {
   const place = useRef(), view = useRef(), latest = useRef({});
   latest.current = { onChange, onRun, attributes };
 
@@ -74,7 +76,7 @@ export function Editor({ value, problem, attributes, onChange, onRun }) {
     view.current = new EditorView({
       parent: place.current,
       state: EditorState.create({
-        doc: value,
+        doc: given.text,
         extensions: [
           Prec.highest(keymap.of([run])),
           keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
@@ -94,8 +96,8 @@ export function Editor({ value, problem, attributes, onChange, onRun }) {
 
   useEffect(() => {
     const now = view.current.state.doc;
-    if (value !== now.toString()) view.current.dispatch({ changes: { from: 0, to: now.length, insert: value } });
-  }, [value]);
+    if (given.text !== now.toString()) view.current.dispatch({ changes: { from: 0, to: now.length, insert: given.text } });
+  }, [given]);
 
   useEffect(() => {
     const { state } = view.current;

@@ -35,7 +35,8 @@ function Studio({ start }) {
 
 function Workbench({ start }) {
   const [data, setData] = useState({ sample: start.samples[0].name });
-  const [query, setQuery] = useState(start.samples[0].queries[0].text);
+  const [given, setGiven] = useState({ text: start.samples[0].queries[0].text });
+  const [query, setQuery] = useState(given.text);
   const [plan, setPlan] = useState(null);
   const [problem, setProblem] = useState(null);
   const [dataProblem, setDataProblem] = useState(null);
@@ -44,7 +45,7 @@ function Workbench({ start }) {
   const [runProblem, setRunProblem] = useState(null);
   const [result, setResult] = useState(null);
   const [row, setRow] = useState(null);
-  const newest = useRef(0);
+  const newest = useRef(0), under_way = useRef(null);
 
   const source = sourceOf(data);
   const key = JSON.stringify(source);
@@ -66,18 +67,31 @@ function Workbench({ start }) {
     return () => { current = false; clearTimeout(later); };
   }, [query, key]);
 
+  // A run that nobody waits for any more is ended: the page asks for another, or is closed.
+  const abandon = () => {
+    if (under_way.current) remove(`api/runs/${under_way.current}`).catch(() => null);
+    under_way.current = null;
+  };
+  useEffect(() => {
+    addEventListener("pagehide", abandon);
+    return () => removeEventListener("pagehide", abandon);
+  }, []);
+
   const go = useCallback(async (text, from, precise) => {
     const turn = ++newest.current;
+    abandon();
     const mine = (set) => turn === newest.current && set();
     setRunProblem(null);
     try {
       let now = await post("api/runs", { query: text, source: from, exact: precise });
       for (let wait = 60; now.state === "running"; wait = Math.min(500, wait * 1.4)) {
+        if (turn === newest.current) under_way.current = now.id;
         mine(() => setRun(now));
         await sleep(wait);
         now = await get(`api/runs/${now.id}`);
       }
       mine(() => {
+        under_way.current = null;
         setRun(null);
         if (now.state === "done") {
           setResult(now);
@@ -93,13 +107,14 @@ function Workbench({ start }) {
     }
   }, []);
 
+  const put = (text) => { setGiven({ text }); setQuery(text); };
   const start_sample = (name) => {
     const text = start.samples.find((each) => each.name === name).queries[0].text;
     setData({ sample: name });
-    setQuery(text);
+    put(text);
     go(text, { sample: name }, exact);
   };
-  const choose_query = (text) => { setQuery(text); go(text, source, exact); };
+  const choose_query = (text) => { put(text); go(text, source, exact); };
   const take_upload = (upload) => {
     const guess = upload.guess;
     const event_type = plan ? (query.match(/PATTERN\s+(?:SEQ\s*\(\s*)?(\w+)/i)?.[1] ?? "Event") : "Event";
@@ -115,7 +130,7 @@ function Workbench({ start }) {
         onMapping=${(mapping) => setData({ ...data, mapping })} />
       <section class="card" aria-labelledby="query-title">
         <h2 id="query-title">Query</h2>
-        <${Editor} value=${query} problem=${problem} attributes=${plan?.attributes ?? []} onChange=${setQuery}
+        <${Editor} given=${given} problem=${problem} attributes=${plan?.attributes ?? []} onChange=${setQuery}
           onRun=${() => go(query, source, exact)} />
         <${ProblemBox} problem=${problem ?? dataProblem} id="query-problem" />
         <div class="toolbar">
