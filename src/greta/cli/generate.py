@@ -51,21 +51,15 @@ class Resolution(StrEnum):
 
 Events = Annotated[
     int | None,
-    typer.Option(
-        "--events", "-n", min=0, help="Number of events.", show_default="1000000, or --rate × --seconds"
-    ),
+    typer.Option("--events", "-n", min=0, help="Number of events.", show_default="1000000, or --rate × --seconds"),
 ]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="File to write, or directory with --files or --live.")
-]
+Output = Annotated[Path, typer.Option("--output", "-o", help="File to write, or directory with --files or --live.")]
 Chosen = Annotated[
     Format | None,
     typer.Option("--format", help="Format; by default the one of the output's ending, or parquet."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same events.")]
-Files = Annotated[
-    int, typer.Option(min=1, help="Split the stream into this many files, one after the other.")
-]
+Files = Annotated[int, typer.Option(min=1, help="Split the stream into this many files, one after the other.")]
 Start = Annotated[
     datetime | None,
     typer.Option(help="Time of the first event, UTC.", show_default="2024-01-02 09:30; now with --live"),
@@ -109,9 +103,7 @@ class Target:
         if not self.live and any(only_live):
             raise typer.BadParameter("--seconds, --seconds-per-file, --speed-up and --disorder need --live")
         if self.live and self.files != 1:
-            raise typer.BadParameter(
-                "--files is not for --live, which writes a file every --seconds-per-file"
-            )
+            raise typer.BadParameter("--files is not for --live, which writes a file every --seconds-per-file")
 
     @property
     def number(self) -> int:
@@ -200,9 +192,7 @@ def stock(
     output: Output,
     events: Events = None,
     companies: Annotated[int, typer.Option(min=1, help="Number of companies.")] = 10,
-    sectors: Annotated[
-        int | None, typer.Option(min=1, help="Number of sectors.", show_default="4, named")
-    ] = None,
+    sectors: Annotated[int | None, typer.Option(min=1, help="Number of sectors.", show_default="4, named")] = None,
     rate: Annotated[float, typer.Option(help="Events per second.")] = 10.0,
     volatility: Annotated[float, typer.Option(help="Spread of price changes, in ticks of 0.01.")] = 2.0,
     drift: Annotated[float, typer.Option(help="Mean price change, in ticks of 0.01.")] = 0.0,

@@ -60,9 +60,7 @@ class Clock:
     """
 
     def __init__(self, start: datetime, rate: float, ties: float, resolution: Resolution) -> None:
-        demand(
-            rate > 0, f"rate is {rate}, but events need time to pass", "give a rate above 0, e.g. rate=1000"
-        )
+        demand(rate > 0, f"rate is {rate}, but events need time to pass", "give a rate above 0, e.g. rate=1000")
         demand(
             0 <= ties < 1,
             f"ties is {ties}, but it is a share of the events",
@@ -150,9 +148,7 @@ def constant(word: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(word, pa.string()), count)
 
 
-def cut(
-    blocks: Iterator[pa.RecordBatch], schema: pa.Schema, events: int, chunk: int
-) -> Iterator[pa.RecordBatch]:
+def cut(blocks: Iterator[pa.RecordBatch], schema: pa.Schema, events: int, chunk: int) -> Iterator[pa.RecordBatch]:
     """The first ``events`` events of endless blocks, in batches of ``chunk`` (the last one may be shorter).
 
     At least one batch comes out, so that even an empty stream has its schema.

@@ -104,9 +104,7 @@ def appearing(path: Path) -> Iterator[Path]:
             hidden.unlink(missing_ok=True)
 
 
-def _write_one(
-    batches: Iterable[pa.RecordBatch], path: Path, chosen: Format, progress: Progress | None
-) -> Path:
+def _write_one(batches: Iterable[pa.RecordBatch], path: Path, chosen: Format, progress: Progress | None) -> Path:
     done = 0
     sink: _Sink | None = None
     with appearing(path) as hidden:
@@ -121,9 +119,7 @@ def _write_one(
             if sink is not None:
                 sink.close()
         if sink is None:
-            raise DataError(
-                f"{path}: there are no batches to write\nhint: pass at least one, it may be empty"
-            )
+            raise DataError(f"{path}: there are no batches to write\nhint: pass at least one, it may be empty")
     return path
 
 
@@ -155,9 +151,7 @@ class _ParquetSink:
         self._writer.close()
 
     def _flush(self) -> None:
-        self._writer.write_table(
-            pa.Table.from_batches(self._held, schema=self._schema), row_group_size=_ROW_GROUP
-        )
+        self._writer.write_table(pa.Table.from_batches(self._held, schema=self._schema), row_group_size=_ROW_GROUP)
         self._held, self._rows = [], 0
 
 
@@ -165,17 +159,14 @@ class _CsvSink:
     """Header and rows; NULL is an empty field, times are ISO 8601."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        shown = pa.schema(
-            [(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in schema]
-        )
+        shown = pa.schema([(f.name, pa.string() if pa.types.is_timestamp(f.type) else f.type) for f in schema])
         options = pyarrow.csv.WriteOptions(quoting_style="needed")
         self._writer = pyarrow.csv.CSVWriter(path, shown, write_options=options)
         self._schema = shown
 
     def add(self, batch: pa.RecordBatch) -> None:
         columns = [
-            pc.binary_join_element_wise(*_iso(c), "") if pa.types.is_timestamp(c.type) else c
-            for c in batch.columns
+            pc.binary_join_element_wise(*_iso(c), "") if pa.types.is_timestamp(c.type) else c for c in batch.columns
         ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
@@ -278,9 +269,7 @@ def _stretches(batches: Iterable[pa.RecordBatch], sizes: list[int]) -> Iterator[
         while True:
             rest = next(source, None) if rest is None else rest
             if rest is None:
-                raise DataError(
-                    "the stream ended before its number of events\nhint: pass the true events=..."
-                )
+                raise DataError("the stream ended before its number of events\nhint: pass the true events=...")
             part, later = rest.slice(0, size), rest.slice(size)
             size -= len(part)
             # A batch that is used up stays, empty, for the parts without events: they need its schema.

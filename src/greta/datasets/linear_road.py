@@ -198,9 +198,7 @@ class _Fleet:
 
     def joined(self, arrivals: Self) -> Self:
         """Both fleets together, again in the order in which they report."""
-        both = type(self)(
-            *(np.concatenate([getattr(self, f.name), getattr(arrivals, f.name)]) for f in fields(self))
-        )
+        both = type(self)(*(np.concatenate([getattr(self, f.name), getattr(arrivals, f.name)]) for f in fields(self)))
         return both._take(np.argsort(both.second, kind="stable"))
 
     def _take(self, which: Flags | npt.NDArray[np.intp]) -> Self:

@@ -90,15 +90,11 @@ def feed(
 def _next_number(directory: Path) -> int:
     if not directory.is_dir():
         return 0
-    taken = [
-        int(found[1]) for found in map(_NAME.match, (path.name for path in directory.iterdir())) if found
-    ]
+    taken = [int(found[1]) for found in map(_NAME.match, (path.name for path in directory.iterdir())) if found]
     return max(taken, default=-1) + 1
 
 
-def _disordered(
-    batches: Iterable[pa.RecordBatch], disorder: float, seed: int
-) -> Iterator[tuple[pa.Table, Ints]]:
+def _disordered(batches: Iterable[pa.RecordBatch], disorder: float, seed: int) -> Iterator[tuple[pa.Table, Ints]]:
     """The stream in order of arrival, with the times of arrival in microseconds.
 
     An event is let go once no later one can arrive before it; until then it is held.

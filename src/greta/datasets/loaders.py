@@ -53,23 +53,18 @@ def load(
     else:
         sources = [Source(file, format_of(file, format)) for file in _visible_files(path)]
     tables = [
-        _events(source, columns, time, time_unit, type_column, event_type, dict(types or {}))
-        for source in sources
+        _events(source, columns, time, time_unit, type_column, event_type, dict(types or {})) for source in sources
     ]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(
-            f"{path}: the files do not fit together: {error}\nhint: name the columns' types"
-        ) from error
+        raise DataError(f"{path}: the files do not fit together: {error}\nhint: name the columns' types") from error
 
 
 def _visible_files(directory: Path) -> list[Path]:
     found = sorted(file for file in directory.iterdir() if file.is_file() and file.name[0] not in "._")
     if not found:
-        raise DataError(
-            f"{directory}: there are no files in it\nhint: name a file, or a directory of event files"
-        )
+        raise DataError(f"{directory}: there are no files in it\nhint: name a file, or a directory of event files")
     return found
 
 
@@ -100,9 +95,7 @@ def _events(
     for attribute in types:
         if attribute not in wanted:
             guess = did_you_mean(attribute, wanted) or "name one of " + ", ".join(wanted)
-            raise DataError(
-                f"{source.path}: a type is given for {attribute}, which is not read\nhint: {guess}"
-            )
+            raise DataError(f"{source.path}: a type is given for {attribute}, which is not read\nhint: {guess}")
     as_text = {*special, *(wanted[attribute] for attribute in types)}
     table = source.read([*special, *(c for c in wanted.values() if c not in special)], as_text)
     made = {
@@ -128,9 +121,7 @@ def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
-def _types(
-    source: Source, table: pa.Table, column: str, event_type: str | None
-) -> pa.ChunkedArray | pa.Array:
+def _types(source: Source, table: pa.Table, column: str, event_type: str | None) -> pa.ChunkedArray | pa.Array:
     if event_type is not None:
         return pa.repeat(pa.scalar(event_type, pa.string()), len(table))
     values = _plain(table.column(column))
@@ -150,13 +141,10 @@ def _times(source: Source, values: pa.ChunkedArray, column: str, unit: TimeUnit 
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         if unit is not None:
             raise DataError(
-                f"{source.path}: column {column} holds time stamps already ({kind})\n"
-                "hint: leave time_unit out"
+                f"{source.path}: column {column} holds time stamps already ({kind})\nhint: leave time_unit out"
             )
         # What is finer than a microsecond is cut off: that is as fine as time gets in queries.
-        return pc.cast(
-            values if pa.types.is_timestamp(kind) else values.cast(pa.timestamp("us")), _UTC, safe=False
-        )
+        return pc.cast(values if pa.types.is_timestamp(kind) else values.cast(pa.timestamp("us")), _UTC, safe=False)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise DataError(
             f"{source.path}: column {column} holds {kind}, which is no time\n"
@@ -184,9 +172,7 @@ def _read_times(source: Source, text: pa.ChunkedArray, column: str, unit: TimeUn
             return text.cast(pa.int64())
         except pa.ArrowInvalid:
             return source.convert(text, pa.float64(), column)
-    return source.convert(
-        text, _UTC if _ZONED.search(first.strip()) and ":" in first else pa.timestamp("us"), column
-    )
+    return source.convert(text, _UTC if _ZONED.search(first.strip()) and ":" in first else pa.timestamp("us"), column)
 
 
 def _is_number(text: str) -> bool:

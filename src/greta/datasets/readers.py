@@ -62,8 +62,7 @@ class Source:
             value = values[row].as_py()
         kind = "time" if pa.types.is_timestamp(target) else str(target)
         raise DataError(
-            f"{self.place(row)}: column {column}: {value!r} cannot be read as {kind}\n"
-            f"hint: {_way_out(target)}"
+            f"{self.place(row)}: column {column}: {value!r} cannot be read as {kind}\nhint: {_way_out(target)}"
         )
 
     def demand_values(self, values: pa.ChunkedArray, column: str, hint: str) -> None:

@@ -68,7 +68,7 @@ class Stream:
         instants = clock.read(table.column(time), time)
         bits = {variable.name: at for at, variable in enumerate(plan.variables)}
         type_mask = _type_masks(plan, table.column(type_), bits)
-        mask = type_mask.copy()
+        mask = type_mask.copy() if plan.local_predicates else type_mask
         for variable in plan.variables:
             for condition in plan.local_conditions(variable.name):
                 bit = np.uint64(1 << bits[variable.name])

@@ -163,9 +163,7 @@ class Builder:
                 return Aggregate(function, variable, attribute, span)
             case _, [Word(value=name)]:
                 message = f"{function} needs a variable and its attribute"
-                hint = (
-                    f"write {function}({name}.attribute) if {name} is a variable, {function}(S.{name}) if not"
-                )
+                hint = f"write {function}({name}.attribute) if {name} is a variable, {function}(S.{name}) if not"
             case _:
                 message = f"{function} needs a variable and its attribute"
                 hint = f"write {function}(S.price), with a variable of the pattern"

@@ -50,9 +50,7 @@ def _wrong_beginning(stop: Stop) -> QuerySyntaxError | None:
     if stop.accepted != {"RETURN"} or stop.found is None:
         return None
     hint = _FOREIGN.get(stop.word) or did_you_mean(stop.found.text, ["RETURN"]) or example_for(stop)
-    return QuerySyntaxError(
-        f"a query begins with RETURN, {found_words(stop)}", span=place_of(stop), hint=hint
-    )
+    return QuerySyntaxError(f"a query begins with RETURN, {found_words(stop)}", span=place_of(stop), hint=hint)
 
 
 def _two_words(stop: Stop) -> str:
@@ -66,9 +64,7 @@ def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
     """A near miss of a keyword that could stand here, or of one that was just taken for a variable."""
     known = [terminal for terminal in stop.accepted if terminal in KEYWORDS]
     known += [
-        clause
-        for clause in ("MIN LENGTH", "GROUP-BY")
-        if clause.replace("-", "_").replace(" ", "_") in stop.accepted
+        clause for clause in ("MIN LENGTH", "GROUP-BY") if clause.replace("-", "_").replace(" ", "_") in stop.accepted
     ]
     if stop.word and stop.word not in KEYWORDS and known:
         two = _two_words(stop)
@@ -88,9 +84,7 @@ def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
     if "WITHIN" in stop.accepted and stop.last(2).kind == "WORD" and len(previous.text) > 2:
         guess = did_you_mean(previous.text, [*CLAUSES[2:], "AND", "OR"])
         if guess:
-            return QuerySyntaxError(
-                f"{previous.text} was read as a variable here", span=previous.span, hint=guess
-            )
+            return QuerySyntaxError(f"{previous.text} was read as a variable here", span=previous.span, hint=guess)
     return None
 
 
@@ -262,17 +256,13 @@ def _open_bound(stop: Stop) -> QuerySyntaxError | None:
     """``A{,3}``"""
     if stop.last().text != "{" or stop.found is None or stop.found.text != ",":
         return None
-    return QuerySyntaxError(
-        "the lower bound is missing", span=place_of(stop), hint="write it: A{0,3}, or A{1,3}"
-    )
+    return QuerySyntaxError("the lower bound is missing", span=place_of(stop), hint="write it: A{0,3}, or A{1,3}")
 
 
 def _empty_sequence(stop: Stop) -> QuerySyntaxError | None:
     if stop.last(2).word != "SEQ" or stop.found is None or stop.found.text != ")":
         return None
-    return QuerySyntaxError(
-        "SEQ needs at least one part", span=place_of(stop), hint="write SEQ(Start S, End E)"
-    )
+    return QuerySyntaxError("SEQ needs at least one part", span=place_of(stop), hint="write SEQ(Start S, End E)")
 
 
 _SLIPS = (

@@ -247,18 +247,7 @@ class Not(_PrintedExpression):
 
 
 Expression = (
-    Number
-    | Text
-    | Boolean
-    | Attribute
-    | Name
-    | Aggregate
-    | Arithmetic
-    | Negative
-    | Comparison
-    | And
-    | Or
-    | Not
+    Number | Text | Boolean | Attribute | Name | Aggregate | Arithmetic | Negative | Comparison | And | Or | Not
 )
 
 

@@ -83,9 +83,7 @@ def print_pattern(pattern: Pattern) -> str:
     match pattern:
         case Atom(event_type=event_type, variable=variable):
             shown = quoted(event_type, reserved=_BEFORE_TYPE)
-            return (
-                shown if variable == event_type else f"{shown} {quoted(variable, reserved=_BEFORE_VARIABLE)}"
-            )
+            return shown if variable == event_type else f"{shown} {quoted(variable, reserved=_BEFORE_VARIABLE)}"
         case Seq(parts=parts):
             return f"SEQ({', '.join(map(print_pattern, parts))})"
         case Plus(body=body):
@@ -210,11 +208,7 @@ def _returned(returned: ReturnAttribute | ReturnAggregate) -> str:
     if isinstance(returned, ReturnAttribute):
         return quoted(returned.name)
     aggregate = print_expression(returned.aggregate)
-    return (
-        aggregate
-        if returned.name == returned.aggregate.default_name
-        else f"{aggregate} AS {quoted(returned.name)}"
-    )
+    return aggregate if returned.name == returned.aggregate.default_name else f"{aggregate} AS {quoted(returned.name)}"
 
 
 def _window(window: Within) -> str:

@@ -111,9 +111,7 @@ def _output_for(aggregate: Aggregate, draft: Draft) -> str:
         if (output.function, output.slots) == (wanted.function, wanted.slots):
             return output.name
     taken = {*draft.group, *(output.name for output in draft.outputs)}
-    names = (
-        f"{aggregate.default_name}{suffix}" for suffix in ("", *map("_{}".format, range(2, len(taken) + 3)))
-    )
+    names = (f"{aggregate.default_name}{suffix}" for suffix in ("", *map("_{}".format, range(2, len(taken) + 3))))
     name = next(name for name in names if name not in taken)
     draft.outputs.append(_output(aggregate, name, draft, hidden=True))
     return name

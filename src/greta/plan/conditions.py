@@ -129,10 +129,7 @@ def constant(condition: Expression) -> int | float | str | bool | None:
         case Negative(operand=operand):
             number = constant(operand)
             return None if number is None or isinstance(number, str) else -number
-        case (
-            Arithmetic(operator=sign, left=left, right=right)
-            | Comparison(operator=sign, left=left, right=right)
-        ):
+        case Arithmetic(operator=sign, left=left, right=right) | Comparison(operator=sign, left=left, right=right):
             one, other = constant(left), constant(right)
             fold = _FOLD.get(sign)
             if one is None or other is None or fold is None or isinstance(one, str) != isinstance(other, str):

@@ -65,8 +65,7 @@ class Explanation:
             },
             "group": list(plan.group),
             "returned": list(plan.returned),
-            "window": window
-            and {"within_ms": window.within, "slide_ms": window.slide, "per_event": window.per_event},
+            "window": window and {"within_ms": window.within, "slide_ms": window.slide, "per_event": window.per_event},
             "slots": [
                 {"kind": slot.kind.value, "variables": sorted(slot.variables), "attribute": slot.attribute}
                 for slot in plan.slots

@@ -30,9 +30,7 @@ class Links:
         """The index of the link for transitions between these variables across these NOTs."""
         index = self._by_pair.get((source, target, negations))
         if index is None:
-            predicates = tuple(
-                p for p in self._draft.edge_predicates if source in p.sources and target in p.targets
-            )
+            predicates = tuple(p for p in self._draft.edge_predicates if source in p.sources and target in p.targets)
             link = self._link(predicates, negations)
             index = self._by_pair[source, target, negations] = self._index.setdefault(link, len(self._index))
         return index
@@ -105,9 +103,7 @@ Term = tuple[bool, Expression]
 """A summand and whether it is subtracted."""
 
 
-def _rearranged(
-    condition: Comparison, draft: Draft
-) -> tuple[Expression, ComparisonOperator, Expression] | None:
+def _rearranged(condition: Comparison, draft: Draft) -> tuple[Expression, ComparisonOperator, Expression] | None:
     terms = [*_terms(condition.left, minus=False), *_terms(condition.right, minus=True)]
     previous: list[Term] = []
     rest: list[Term] = []

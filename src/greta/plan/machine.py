@@ -62,9 +62,7 @@ def exploded(what: str, limit: int) -> QueryMeaningError:
 def is_deterministic(machine: Machine) -> bool:
     """Whether no state leads to two states of one variable. O(transitions)."""
     names = machine.variables
-    return all(
-        len({names[q] for q in targets}) == len(targets) for targets in (machine.starts, *machine.follow)
-    )
+    return all(len({names[q] for q in targets}) == len(targets) for targets in (machine.starts, *machine.follow))
 
 
 def is_ambiguous(machine: Machine) -> bool | None:

@@ -15,12 +15,7 @@ def set_partitioning(draft: Draft) -> None:
     A grouped attribute is common, unless the query has it in scoped form only: then trends are grouped by
     what the scope's events agree on.
     """
-    agreed = [
-        attribute
-        for item in draft.query.where
-        if isinstance(item, Equivalence)
-        for attribute in item.attributes
-    ]
+    agreed = [attribute for item in draft.query.where if isinstance(item, Equivalence) for attribute in item.attributes]
     common = dict.fromkeys(attribute.name for attribute in agreed if attribute.variable is None)
     scopes: dict[Scope, EquivalenceAttribute] = {}
     for attribute in agreed:
@@ -46,9 +41,7 @@ def set_partitioning(draft: Draft) -> None:
                 span=grouped.span,
                 hint=f"let all events agree on it: WHERE [{grouped.name}]",
             )
-    draft.partitioning = Partitioning(
-        tuple(common), tuple(scope for scope in scopes if scope.attribute not in common)
-    )
+    draft.partitioning = Partitioning(tuple(common), tuple(scope for scope in scopes if scope.attribute not in common))
     _return_grouped(draft)
 
 
@@ -63,7 +56,6 @@ def _return_grouped(draft: Draft) -> None:
         raise QueryMeaningError(
             f"RETURN has the attribute {attribute.name}, which is not grouped",
             span=attribute.span,
-            hint=guess
-            or f"add GROUP-BY {clause}, or aggregate it: MAX({quoted(variable)}.{quoted(attribute.name)})",
+            hint=guess or f"add GROUP-BY {clause}, or aggregate it: MAX({quoted(variable)}.{quoted(attribute.name)})",
         )
     draft.returned = tuple(attribute.name for attribute in returned)

@@ -111,16 +111,12 @@ def _ordered_hint(condition: Expression, one: Named, other: Named, draft: Draft)
 
 def _with(condition: Expression, change: Callable[[Attribute], Attribute]) -> str:
     """The condition in words, with other attributes."""
-    return print_expression(
-        rebuilt(condition, lambda leaf: change(leaf) if isinstance(leaf, Attribute) else leaf)
-    )
+    return print_expression(rebuilt(condition, lambda leaf: change(leaf) if isinstance(leaf, Attribute) else leaf))
 
 
 def _to(condition: Expression, name: str, after: str) -> str:
     """The condition in words, comparing ``name`` with ``NEXT(after)``."""
-    return _with(
-        condition, lambda leaf: leaf if leaf.variable == name else replace(leaf, variable=after, next=True)
-    )
+    return _with(condition, lambda leaf: leaf if leaf.variable == name else replace(leaf, variable=after, next=True))
 
 
 def _meet(pairs: set[tuple[str, str]], sources: frozenset[str], targets: frozenset[str]) -> bool:

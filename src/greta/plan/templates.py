@@ -48,29 +48,21 @@ def build_templates(draft: Draft) -> None:
     draft.templates = tuple(templates)
 
 
-def _template(
-    automaton: Automaton, machine: Machine, marks: list[Mark], draft: Draft, compared: Compared
-) -> Template:
+def _template(automaton: Automaton, machine: Machine, marks: list[Mark], draft: Draft, compared: Compared) -> Template:
     starts = set(machine.starts)
     states = tuple(
-        State(
-            p, variable, draft.types[variable], p in starts, p in machine.ends, machine.clips[p], seen, length
-        )
+        State(p, variable, draft.types[variable], p in starts, p in machine.ends, machine.clips[p], seen, length)
         for p, (variable, (length, seen)) in enumerate(zip(machine.variables, marks, strict=True))
     )
     links = Links(draft, compared)
     transitions = tuple(
-        Transition(
-            p, q, links.between(machine.variables[p], machine.variables[q], arc.negations), arc.operator
-        )
+        Transition(p, q, links.between(machine.variables[p], machine.variables[q], arc.negations), arc.operator)
         for p, arcs in enumerate(machine.follow)
         for q, arc in sorted(arcs.items())
     )
     negatives = tuple(
         NegativeTemplate(
-            _template(
-                negative, negative.machine, [(1, 0)] * len(negative.machine.variables), draft, compared
-            ),
+            _template(negative, negative.machine, [(1, 0)] * len(negative.machine.variables), draft, compared),
             place,
         )
         for negative, place in automaton.negatives

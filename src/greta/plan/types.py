@@ -62,9 +62,7 @@ def attribute_type(name: str, span: Span, draft: Draft) -> AttributeType | None:
         known = list(draft.schema)
         has = f"the events have {listing(known)}" if known else "the events have no attributes"
         guess = did_you_mean(name, known)
-        raise SchemaError(
-            f"the events have no attribute {name}", span=span, hint=f"{guess} {has}" if guess else has
-        )
+        raise SchemaError(f"the events have no attribute {name}", span=span, hint=f"{guess} {has}" if guess else has)
     return found
 
 
@@ -88,11 +86,7 @@ def type_of(expression: Expression, draft: Draft) -> AttributeType | None:
             return found or AttributeType.FLOAT
         case Arithmetic(operator=sign, left=left, right=right):
             types = {_number(left, sign, draft), _number(right, sign, draft)}
-            return (
-                AttributeType.INTEGER
-                if types == {AttributeType.INTEGER} and sign != "/"
-                else AttributeType.FLOAT
-            )
+            return AttributeType.INTEGER if types == {AttributeType.INTEGER} and sign != "/" else AttributeType.FLOAT
         case Comparison():
             _check_comparison(expression, draft)
             return AttributeType.BOOLEAN

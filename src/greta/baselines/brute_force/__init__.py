@@ -154,9 +154,7 @@ class _Judge:
         def value(name: str) -> object:
             if name in common:
                 return common[name]
-            given = [
-                value for scope, value in scoped.items() if scope.attribute == name and value is not None
-            ]
+            given = [value for scope, value in scoped.items() if scope.attribute == name and value is not None]
             return given[0] if given else None
 
         return tuple(value(part.name) for part in self.query.group_by)
@@ -202,9 +200,7 @@ class _Judge:
         if aggregate.variable is None:
             return len(counted)
         variables = self.rules.resolve(aggregate.variable)
-        events = [
-            event for item in counted for trend in item for event, variable in trend if variable in variables
-        ]
+        events = [event for item in counted for trend in item for event, variable in trend if variable in variables]
         if aggregate.attribute is None:
             return len(events)
         return fold(aggregate.function, (event.get(aggregate.attribute) for event in events))

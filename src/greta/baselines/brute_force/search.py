@@ -36,9 +36,7 @@ _Open = frozenset[tuple[_Clip, Rest]]
 
 def value_of(scope: Scope, trend: Trend) -> object:
     """A trend's value in a scope: that of its first event there, with which the others agree."""
-    return next(
-        (event.get(scope.attribute) for event, variable in trend if variable in scope.variables), NO_VALUE
-    )
+    return next((event.get(scope.attribute) for event, variable in trend if variable in scope.variables), NO_VALUE)
 
 
 class Space:
@@ -48,9 +46,7 @@ class Space:
     and for a NOT's sub-pattern those of the trend it counts against.
     """
 
-    def __init__(
-        self, rules: Rules, pattern: Pattern, events: list[Event], bound: dict[Scope, object]
-    ) -> None:
+    def __init__(self, rules: Rules, pattern: Pattern, events: list[Event], bound: dict[Scope, object]) -> None:
         self.rules = rules
         self.pattern = pattern
         self.events = events
@@ -68,9 +64,7 @@ class Space:
                 free[scope] = types
         choices = [[NO_VALUE, *self._values(scope, types)] for scope, types in free.items()]
         for values in product(*choices):
-            cell = Space(
-                self.rules, self.pattern, self.events, self.bound | dict(zip(free, values, strict=True))
-            )
+            cell = Space(self.rules, self.pattern, self.events, self.bound | dict(zip(free, values, strict=True)))
             for trend in cell.select(semantics):
                 # A trend without an event of a scope belongs to the cell of no value there, and to no other.
                 if all(value_of(scope, trend) == value for scope, value in zip(free, values, strict=True)):
@@ -99,9 +93,7 @@ class Space:
     def _longer(self, trend: Trend, following: _Open, *, contiguous: bool) -> Iterator[Trend]:
         """All trends that begin with this one and are longer (any-match and contiguous)."""
         for event in self.events:
-            if trend and (
-                event.time <= trend[-1][0].time or (contiguous and self._is_blocked(trend[-1][0], event))
-            ):
+            if trend and (event.time <= trend[-1][0].time or (contiguous and self._is_blocked(trend[-1][0], event))):
                 continue
             for taken, rests in self._ways(trend, following, event):
                 if any(is_done(rest) for _, rest in rests):
@@ -170,7 +162,5 @@ class Space:
         """Whether an event of the common partition is also in this one."""
         variables = {atom.variable for atom in self.atoms if atom.event_type == event.event_type}
         return not variables or all(
-            event.get(scope.attribute) == value
-            for scope, value in self.bound.items()
-            if variables <= scope.variables
+            event.get(scope.attribute) == value for scope, value in self.bound.items() if variables <= scope.variables
         )

@@ -130,20 +130,13 @@ class _Layout:
         self.width = max(
             [
                 *(x + w / 2 + 2 for x, w in zip(self.x, self.widths, strict=True)),
-                *(
-                    self.x[n] + _label_width(edges[i]) / 2
-                    for side in self.sides
-                    for n, i in side.loops.items()
-                ),
+                *(self.x[n] + _label_width(edges[i]) / 2 for side in self.sides for n, i in side.loops.items()),
             ]
         )
 
     def _loop_side(self, node: int) -> _Side:
         """Above, unless rails leave there and none below."""
-        busy = [
-            any(node in (self.edges[i].source, self.edges[i].target) for i in side.rails)
-            for side in self.sides
-        ]
+        busy = [any(node in (self.edges[i].source, self.edges[i].target) for i in side.rails) for side in self.sides]
         return self.sides[1] if busy[0] and not busy[1] else self.sides[0]
 
     def _width(self, node: int) -> float:
@@ -163,9 +156,7 @@ class _Layout:
         return max(_label_width(self.edges[side.loops[node]]) / 2, _LOOP_HALF) + 4
 
     def _assign_levels(self, side: _Side) -> None:
-        for i in sorted(
-            side.rails, key=lambda i: (self.edges[i].high - self.edges[i].low, self.edges[i].low)
-        ):
+        for i in sorted(side.rails, key=lambda i: (self.edges[i].high - self.edges[i].low, self.edges[i].low)):
             taken = {
                 side.level[j]
                 for j in side.level
@@ -174,10 +165,7 @@ class _Layout:
             side.level[i] = next(level for level in range(len(side.rails)) if level not in taken)
         loops = [_LOOP_HEIGHT + _label_height(self.edges[i]) + 4 for i in side.loops.values()]
         # Conditions of straight transitions hang below the line and may reach past the states.
-        hanging = [
-            svg.block_height(self.edges[i].conditions, _SMALL) + 8 - self.node_height / 2
-            for i in self.straight
-        ]
+        hanging = [svg.block_height(self.edges[i].conditions, _SMALL) + 8 - self.node_height / 2 for i in self.straight]
         side.depth = max([6.0, *loops, *(hanging if side.sign > 0 else [])])
         for level in range(max(side.level.values(), default=-1) + 1):
             labels = [_label_height(self.edges[i]) for i, own in side.level.items() if own == level]
@@ -217,8 +205,7 @@ class _Layout:
                 own = [
                     i
                     for i in side.rails
-                    if (self.edges[i].low == node and direction > 0)
-                    or (self.edges[i].high == node and direction < 0)
+                    if (self.edges[i].low == node and direction > 0) or (self.edges[i].high == node and direction < 0)
                 ]
                 own.sort(key=lambda i: -side.level[i])
                 for rank, i in enumerate(own):

@@ -125,9 +125,7 @@ def _edge(template: Template, transition: Transition, position: dict[int, int]) 
     return Edge(*ends, operator, tuple(_wrapped(conditions)), "\n".join([hint, *conditions]))
 
 
-def _with_negatives(
-    picture: Picture, boxes: Sequence[Drawing], landings: Sequence[Sequence[Point]]
-) -> Drawing:
+def _with_negatives(picture: Picture, boxes: Sequence[Drawing], landings: Sequence[Sequence[Point]]) -> Drawing:
     """The boxes below the picture, each near the points where its dashed arrows land."""
     top = picture.height + 16 + _LANE * sum(len(points) for points in landings)
     body, right, lane = picture.lines, 0.0, 0
@@ -141,9 +139,7 @@ def _with_negatives(
             body += _dependency(left, box.width, top, (x, y), top - 10 - _LANE * lane, rank)
             lane += 1
         right = left + box.width + 20
-    return Drawing(
-        body + picture.labels, max(picture.width, right - 20), top + max(box.height for box in boxes)
-    )
+    return Drawing(body + picture.labels, max(picture.width, right - 20), top + max(box.height for box in boxes))
 
 
 def _middle(points: Sequence[Point]) -> float:
@@ -169,9 +165,7 @@ def _negative_box(negative: NegativeTemplate, plan: Plan) -> Drawing:
     body = svg.box(0, 0, width, height, radius=8, fill="paper", stroke="negative", dashed=True)
     for i, caption in enumerate(captions):
         y = _PAD + (i + 0.7) * 11 * svg.LINE_HEIGHT
-        body += svg.text(
-            _PAD, y, caption, size=11, anchor="start", role="negative" if i == 0 else "muted", bold=i == 0
-        )
+        body += svg.text(_PAD, y, caption, size=11, anchor="start", role="negative" if i == 0 else "muted", bold=i == 0)
     return Drawing(body + svg.group(inner.body, x=_PAD, y=_PAD + head), width, height)
 
 

@@ -111,6 +111,4 @@ def _html_block(block: Facts | Table) -> str:
         case Table(headers=headers, rows=rows):
             head = "".join(f'<th scope="col">{escape(header)}</th>' for header in headers)
             body = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in rows)
-            return (
-                f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-            )
+            return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

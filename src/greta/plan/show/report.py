@@ -67,9 +67,7 @@ def conditions(link: Link) -> tuple[str, ...]:
 def access(link: Link) -> str:
     """The access path in words."""
     keys = words.listed([print_expression(e.previous) for e in link.equal])
-    ranges = words.listed(
-        [*(print_expression(o.previous) for o in link.ordered), *["time"] * bool(link.negations)]
-    )
+    ranges = words.listed([*(print_expression(o.previous) for o in link.ordered), *["time"] * bool(link.negations)])
     per_key = f", per {keys}" if keys else ""
     match link.path:
         case AccessPath.FREE:
@@ -111,9 +109,7 @@ def _clauses(plan: Plan) -> tuple[tuple[str, str], ...]:
     rows.append(("Partitions", "; ".join(agreed) or "none: all events together"))
     rows.append(("Groups", ", ".join(plan.group) or "none: one row per window"))
     shown = words.windows(plan.window)
-    rows.append(
-        ("Windows", shown if plan.window is None else f"{shown}: k = {plan.window.per_event} per event")
-    )
+    rows.append(("Windows", shown if plan.window is None else f"{shown}: k = {plan.window.per_event} per event"))
     if plan.having is not None:
         rows.append(("Kept rows", print_expression(plan.having)))
     rows.append(("Columns read", ", ".join(("time", "type", *plan.attributes))))

@@ -61,9 +61,7 @@ _AGGREGATED = {"MIN": "the smallest", "MAX": "the largest", "SUM": "the sum of",
 def sentence(query: Query) -> str:
     """The whole query in a sentence or two."""
     counted = "pairs" if isinstance(query.pattern, Conjunction) else "trends"
-    asked = [
-        aggregate(item.aggregate, counted) for item in query.returns if isinstance(item, ReturnAggregate)
-    ]
+    asked = [aggregate(item.aggregate, counted) for item in query.returns if isinstance(item, ReturnAggregate)]
     conditions = [words for conjunct in query.where for words in _conjunct(conjunct)]
     if query.semantics is not Semantics.ANY:
         conditions.append(SEMANTICS_MEANING[query.semantics])
@@ -173,9 +171,7 @@ def _trends(query: Query) -> str:
     least = f" of at least {query.min_length} events" if query.min_length > 1 else ""
     match query.pattern:
         case Conjunction(left=left, right=right):
-            return (
-                f"A pair is two different trends{least}: one is {_inner(left)}, the other is {_inner(right)}"
-            )
+            return f"A pair is two different trends{least}: one is {_inner(left)}, the other is {_inner(right)}"
         case positive:
             return f"A trend{least} is {pattern(positive)}"
 
@@ -185,9 +181,7 @@ def _conjunct(conjunct: Equivalence | Expression) -> list[str]:
         case Equivalence(attributes=attributes):
             common = [a.name for a in attributes if a.variable is None]
             agreed = [f"all events agree on {listed(common)}"] * bool(common)
-            return agreed + [
-                f"all {a.variable} events agree on {a.name}" for a in attributes if a.variable is not None
-            ]
+            return agreed + [f"all {a.variable} events agree on {a.name}" for a in attributes if a.variable is not None]
         case expression:
             return [condition(expression)]
 
@@ -204,9 +198,7 @@ def _sequence(parts: Sequence[Pattern]) -> str:
             case _ if not words:
                 words = _inner(part, comma=False)
             case _:
-                between = (
-                    f" (with no {listed([_match(n) for n in waiting], 'or')} in between)" if waiting else ""
-                )
+                between = f" (with no {listed([_match(n) for n in waiting], 'or')} in between)" if waiting else ""
                 words += f", then{between} {_inner(part, comma=False)}"
                 waiting = []
     forbidden = [f"after {_occurrence(body, 'end')}" for body in leading]
