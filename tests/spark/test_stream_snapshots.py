@@ -114,3 +114,114 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
         assert finished(job, parts) == batch_rows(case["query"], table, numbers), case["name"]
         assert store.index is None
         assert not store.chunks
+
+
+FALLING = "RETURN g, COUNT(*) PATTERN A+ WHERE [g] AND A.x > NEXT(A).x GROUP-BY g WITHIN 10 seconds SLIDE 5 seconds"
+
+
+def numbers_from(start: int, count: int, per_second: int = 100) -> pa.Table:
+    """Events at a steady rate, from the start-th on."""
+    rows = range(start, start + count)
+    return pa.table(
+        {
+            "type": ["A"] * count,
+            "time": pa.array([row / per_second for row in rows], pa.float64()),
+            "x": pa.array([row * 7919 % 101 for row in rows], pa.int64()),
+            "g": pa.array([row % 5 for row in rows], pa.int64()),
+        }
+    )
+
+
+def steady(job: StreamJob, store: MemoryStore, steps: int, size: int, per_second: int = 100) -> list[Step]:
+    """Steps of a steady stream, one second of lateness."""
+    cache = ChunkCache()
+    found = []
+    for number in range(steps):
+        watermark = max(0, int(number * size / per_second * 1000) - 1000)
+        events, _ = relevant(job, numbers_from(number * size, size, per_second))
+        found.append(step(job, store, [events], watermark, cache=cache))
+    return found
+
+
+def test_state_is_flat_after_the_first_window_however_long_the_stream_runs() -> None:
+    job, store = job_for(FALLING, numbers_from(0, 1)), MemoryStore()
+    found = steady(job, store, steps=300, size=200)
+    kept = [one.rows for one in found]
+    # Two windows are open at a time, and a step brings two seconds: at most 17 seconds of 100 events each.
+    assert max(kept[10:]) <= 1700
+    assert max(kept[250:]) <= max(kept[10:60])
+    assert len(store.chunks) < 20
+    assert store.index is not None
+    assert len(store.index) < 4000
+
+
+def test_a_slow_stream_keeps_only_the_events_of_open_windows() -> None:
+    job, store = job_for(FALLING, numbers_from(0, 1)), MemoryStore()
+    found = steady(job, store, steps=200, size=1, per_second=1)
+    assert max(one.rows for one in found) <= 20
+
+
+def test_a_step_reads_nothing_back_while_its_cache_is_warm() -> None:
+    job, store = job_for(FALLING, numbers_from(0, 1)), MemoryStore()
+    steady(job, store, steps=50, size=200)
+    assert store.read == 0
+
+
+def test_a_cache_forgets_the_longest_unused_chunk_beyond_its_bound() -> None:
+    table = numbers_from(0, 100)
+    cache = ChunkCache(most_bytes=2 * table.nbytes)
+    for key in ("a", "b"):
+        cache.put(key, table)
+    assert cache.get("a") is table
+    cache.put("c", table)
+    assert cache.get("b") is None
+    assert cache.get("a") is table
+
+
+def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:
+    table = numbers_from(0, 1000)
+    job, store, cache = job_for(FALLING, table), MemoryStore(), ChunkCache()
+    events, _ = relevant(job, table)
+    assert step(job, store, [events], 0, cache=cache).late.num_rows == 0
+    # 9.99 s is the last event's time; all up to 7 s are late now, 7 s itself is not.
+    again = step(job, store, [events], 7000, cache=cache)
+    assert again.late.num_rows == 700
+    assert again.rows == 1000 + 300
+
+
+def test_state_of_another_version_or_query_is_refused() -> None:
+    table = numbers_from(0, 10)
+    job, store = job_for(FALLING, table), MemoryStore()
+    step(job, store, [relevant(job, table)[0]], 0, cache=ChunkCache())
+    assert store.index is not None
+    newer = json.dumps({**json.loads(store.index), "format": 99}).encode()
+    with pytest.raises(StateError, match="format 99"):
+        Index.unpack(newer, job.fingerprint)
+    other = job_for(FALLING.replace("10 seconds", "20 seconds"), table)
+    with pytest.raises(StateError, match="stored for another query"):
+        step(other, store, [], 0, cache=ChunkCache())
+
+
+@pytest.mark.parametrize(
+    ("change", "served"),
+    [
+        (("A.x > NEXT", "A.x < NEXT"), True),
+        (("COUNT(*)", "COUNT(*), MAX(A.x)"), True),
+        (("WITHIN", "HAVING COUNT(*) > 3 WITHIN"), True),
+        (("AND A.x", "AND A.x < 5 AND A.x"), False),
+        (("A+", "SEQ(A+, B)"), False),
+        (("WITHIN 10", "WITHIN 20"), False),
+        (("[g]", "[g, x]"), False),
+        (("COUNT(*)", "COUNT(*), MAX(A.y)"), False),
+    ],
+)
+def test_a_changed_query_is_served_if_the_stored_events_are_the_same(change: tuple[str, str], served: bool) -> None:
+    table = numbers_from(0, 1).append_column("y", pa.array([1.0]))
+    old, new = job_for(FALLING, table), job_for(FALLING.replace(*change), table)
+    assert (old.fingerprint == new.fingerprint) is served
+
+
+@given(st.lists(st.sampled_from(["A", "B", None]), max_size=20))
+def test_a_chunk_comes_back_from_bytes_as_it_was(kinds: list[str | None]) -> None:
+    table = pa.table({"type": pa.array(kinds, pa.string()), "time": pa.array(range(len(kinds)), pa.int64())})
+    assert from_bytes(to_bytes(table)).equals(table)

@@ -21,10 +21,8 @@ from greta.engine.snapshots import StreamJob, stored_schema
 from greta.engine.tables import require_column
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.plan.nodes import Plan
-from greta.spark.batch import Queries
-from greta.spark.batch import _labelled as labelled
-from greta.spark.batch import _merged as merged_columns
 from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, outgoing
+from greta.spark.queries import Queries, labelled, merged_columns
 from greta.spark.stream_checkpoint import claim, stream_layout
 from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
 from greta.spark.stream_state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
@@ -74,8 +72,8 @@ def aggregate_stream(
     - ``checkpoint``: the directory that the sink will use as its ``checkpointLocation``. A checkpoint that belongs to a
       query which this one cannot go on from is then refused here; otherwise the first micro-batch refuses it.
     - ``metrics``: the name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
-      ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window``. Several queries have
-      ``late_events_0`` and so on, too.
+      ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
+      milliseconds). Several queries have ``late_events_0`` and so on, too.
 
     Sets the session's state store to RocksDB, which stateful Python operators need.
     """
@@ -160,8 +158,11 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
 
 def _instant(time: str, kind: T.DataType) -> Column:
     match kind:
-        case T.TimestampNTZType() | T.DateType():
-            return F.convert_timezone(F.current_timezone(), F.lit("UTC"), named(time)).cast("timestamp")
+        # Times without a zone mean UTC, whatever the session's zone is.
+        case T.TimestampNTZType():
+            return F.concat(named(time).cast("string"), F.lit("Z")).cast("timestamp")
+        case T.DateType():
+            return F.concat(named(time).cast("string"), F.lit("T00:00:00Z")).cast("timestamp")
         case _:
             return F.timestamp_micros(F.floor(named(time).cast("double") * 1_000_000).cast("bigint"))
 
@@ -192,7 +193,7 @@ def _figures(jobs: tuple[StreamJob, ...]) -> list[Column]:
     windows = [F.coalesce(F.max(_of(at, "last")) - F.min(_of(at, "first")) + 1, F.lit(0)) for at in range(len(jobs))]
     figures = [
         *(F.coalesce(F.sum(column), F.lit(0)).alias(name) for column, name in _SUMS.items()),
-        F.timestamp_millis(F.min("oldest")).alias("oldest_window"),
+        F.min("oldest").alias("oldest_window"),
         reduce(lambda left, right: left + right, windows).alias("open_windows"),
     ]
     if len(jobs) > 1:

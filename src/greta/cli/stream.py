@@ -1,0 +1,266 @@
+"""``greta stream``: query file and a source of events in, rows out as windows close, figures while it runs."""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.filesize import decimal
+
+from greta.cli.queries import located, read_query
+
+if TYPE_CHECKING:
+    from greta.spark.stream_run import Status, Watch
+
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+_DEMO = """\
+RETURN sector, COUNT(*) AS trends, MAX(S.price) AS top
+PATTERN Stock S+
+WHERE [company, sector] AND S.price > NEXT(S).price
+GROUP-BY sector
+WITHIN 5 seconds SLIDE 1 second
+"""
+
+
+_TRADES = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUBLE"
+
+
+class Format(StrEnum):
+    """Formats of files."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+class OnBadRecord(StrEnum):
+    """What to do about a record that cannot be read."""
+
+    STOP = "stop"
+    SKIP = "skip"
+
+
+class Emit(StrEnum):
+    """Which rows come out."""
+
+    FINAL = "final"
+    UPDATE = "update"
+
+
+class Numbers(StrEnum):
+    """How trends are counted."""
+
+    DOUBLE = "double"
+    EXACT = "exact"
+
+
+Input = Annotated[
+    str | None,
+    typer.Option("--input", "-i", help="DIR, rate[:PER_SECOND], socket:HOST:PORT or kafka:HOST:PORT/TOPIC."),
+]
+Output = Annotated[str | None, typer.Option("--output", "-o", help="DIR, console or kafka:HOST:PORT/TOPIC.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="Directory from which the stream goes on after any end.")]
+Lateness = Annotated[str, typer.Option(help="How late an event may come, e.g. '30 seconds'.")]
+Trigger = Annotated[
+    str | None, typer.Option(help="Time between micro-batches, e.g. '5 seconds'; as fast as it goes if not given.")
+]
+AvailableNow = Annotated[bool, typer.Option("--available-now", help="End when all that is there has been read.")]
+InputFormat = Annotated[Format | None, typer.Option("--format", help="Format of the input files.")]
+OutputFormat = Annotated[Format, typer.Option("--output-format", help="Format of the output files.")]
+Schema = Annotated[
+    str | None, typer.Option(help="Columns of the input, e.g. 'type STRING, time TIMESTAMP, price DOUBLE'.")
+]
+TimeColumn = Annotated[str, typer.Option("--time", help="Column with the time.")]
+TypeColumn = Annotated[str, typer.Option("--type", help="Column with the event type.")]
+Counting = Annotated[Numbers, typer.Option("--numbers", help="Doubles, or exact integers as digits.")]
+Emitting = Annotated[Emit, typer.Option("--emit", help="Final rows only, or rows of open windows too.")]
+LateEvents = Annotated[str | None, typer.Option(help="Directory for the events that came too late.")]
+BadRecords = Annotated[OnBadRecord, typer.Option(help="Stop at a record that cannot be read, or skip and count it.")]
+Buckets = Annotated[int, typer.Option(min=1, help="Parts of the state; fixed by the checkpoint.")]
+Files = Annotated[int | None, typer.Option("--files-per-trigger", min=1, help="Most files per micro-batch.")]
+Master = Annotated[str, typer.Option(help="Where Spark runs.")]
+Package = Annotated[list[str] | None, typer.Option("--package", help="Package that Spark loads, by coordinate.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
+Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
+File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with the query; - reads stdin.")]
+
+
+@app.command()
+def stream(
+    file: File = None,
+    input: Input = None,  # noqa: A002 - the option's name
+    output: Output = None,
+    checkpoint: Checkpoint = None,
+    lateness: Lateness = "10 seconds",
+    trigger: Trigger = None,
+    available_now: AvailableNow = False,
+    format: InputFormat = None,  # noqa: A002 - the option's name
+    output_format: OutputFormat = Format.PARQUET,
+    schema: Schema = None,
+    time: TimeColumn = "time",
+    type: TypeColumn = "type",  # noqa: A002 - the option's name
+    numbers: Counting = Numbers.DOUBLE,
+    emit: Emitting = Emit.FINAL,
+    late_events: LateEvents = None,
+    bad_records: BadRecords = OnBadRecord.STOP,
+    buckets: Buckets = 16,
+    files_per_trigger: Files = None,
+    master: Master = "local[*]",
+    package: Package = None,
+    quiet: Quiet = False,
+    demo: Demo = False,
+    seconds: Seconds = None,
+) -> None:
+    """Aggregate a stream: a row per group and window as soon as the window is over.
+
+    Ctrl-C ends after the running micro-batch; the same command goes on where it ended, with nothing lost and nothing
+    twice.
+    """
+    if demo:
+        _demo(seconds or 20.0, master, quiet)
+        return
+    for name, value in (("FILE", file), ("--input", input), ("--output", output), ("--checkpoint", checkpoint)):
+        if value is None:
+            raise typer.BadParameter("is needed, unless --demo is given", param_hint=name)
+    assert file is not None
+    assert input is not None
+    assert output is not None
+    assert checkpoint is not None
+    text = read_query(file)
+    spark = _session(master, package)
+    from greta.spark.stream import aggregate_stream
+    from greta.spark.stream_sources import Source, write_to
+
+    source = Source(input, None if format is None else format.value, schema, time, files_per_trigger, bad_records.value)
+    events = source.read(spark)
+    with located(text, file):
+        rows = aggregate_stream(
+            events,
+            text,
+            time=time,
+            type=type,
+            numbers=numbers.value,
+            lateness=lateness,
+            emit=emit.value,
+            late_events=late_events,
+            bad_records=bad_records.value,
+            buckets=buckets,
+            checkpoint=str(checkpoint),
+        )
+    writer = write_to(output, rows, output_format.value).option("checkpointLocation", str(checkpoint))
+    if available_now:
+        writer = writer.trigger(availableNow=True)
+    elif trigger is not None:
+        writer = writer.trigger(processingTime=trigger)
+    elsewhere = output == "console" or output.startswith("kafka:") or "://" in output
+    _run(writer, None if elsewhere else Path(output), quiet, seconds)
+    typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
+
+
+def _session(master: str, packages: list[str] | None) -> Any:
+    from greta.spark.session import session
+
+    settings = {
+        "spark_sql_streaming_stateStore_rocksdb_changelogCheckpointing_enabled": "true",
+        "spark_sql_shuffle_partitions": "4",
+    }
+    if packages:
+        settings["spark_jars_packages"] = ",".join(packages)
+    return session(master, **settings)
+
+
+def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None) -> None:
+    """Start, watch, and end on Ctrl-C or when time is up."""
+    from greta.spark.stream_run import PROGRESS, Watch, explained
+
+    console = Console(stderr=True)
+    stop = threading.Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
+    timer = threading.Timer(seconds, stop.set) if seconds is not None else None
+    try:
+        try:
+            query = writer.start()
+        except Exception as error:
+            raise explained(error) from error
+        log = None if directory is None else directory / PROGRESS
+        watch = Watch(query, log)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        if quiet:
+            watch.until(stop.is_set)
+        else:
+            with console.status("waiting for the first micro-batch") as line:
+                watch.show = lambda status: line.update(_line(status))
+                watch.until(stop.is_set)
+        _summary(console, watch)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if timer is not None:
+            timer.cancel()
+
+
+def _line(status: Status) -> str:
+    lag = "" if status.lag_seconds is None else f" · lag {_span(status.lag_seconds)}"
+    bad = f" · bad {status.bad_records:,}" if status.bad_records else ""
+    return (
+        f"batch {status.batch} · {status.events_per_second:,.0f} events/s · {status.batch_seconds:.2f} s{lag} · "
+        f"{status.open_windows:,} open windows · state {decimal(status.state_bytes)} · late {status.late_events:,}{bad}"
+    )
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
+
+
+def _summary(console: Console, watch: Watch) -> None:
+    console.print(f"{watch.events:,} events read; late and dropped: {watch.late:,}; bad records skipped: {watch.bad:,}")
+
+
+def _demo(seconds: float, master: str, quiet: bool) -> None:
+    """The stock feed, live, for a bounded time; nothing is left behind."""
+    from greta import datasets
+
+    spark = _session(master, None)
+    from greta.spark.stream import aggregate_stream
+    from greta.spark.stream_sources import Source
+
+    with tempfile.TemporaryDirectory(prefix="greta-demo-") as place:
+        incoming = Path(place) / "events"
+        incoming.mkdir()
+        trades = datasets.stock_batches(int(seconds * 4000), companies=100, rate=2000, start=datetime.now(UTC))
+        feeder = threading.Thread(
+            target=datasets.feed,
+            args=(trades, incoming),
+            kwargs={"seconds": seconds, "disorder": 1.0},
+            daemon=True,
+        )
+        events = Source(str(incoming), "parquet", _TRADES).read(spark)
+        rows = aggregate_stream(events, _DEMO, lateness="1 second", buckets=4)
+        typer.echo(_DEMO)
+        writer = rows.writeStream.foreachBatch(_printer(Console())).option("checkpointLocation", f"{place}/checkpoint")
+        feeder.start()
+        _run(writer.trigger(processingTime="1 second"), None, quiet, seconds)
+        feeder.join(timeout=5)
+
+
+def _printer(console: Console) -> Callable[[Any, int], None]:
+    def show(rows: Any, _: int) -> None:
+        # Sorted here: sorting in Spark would compute the micro-batch a second time, to take samples.
+        for row in sorted(rows.collect(), key=lambda row: (row.window_end, row.sector)):
+            window = f"{row.window_start:%H:%M:%S}-{row.window_end:%H:%M:%S}"
+            console.print(f"{window}  {row.sector:<24} {row.trends:>14,.0f} falling trends, top {row.top:,.2f}")
+
+    return show

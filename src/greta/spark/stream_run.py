@@ -1,0 +1,154 @@
+"""A running stream watched from outside: figures per micro-batch, a polite end, and errors in greta's words."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import StreamingQueryException
+
+from greta.errors import DataError, GretaError, SetupError
+from greta.spark.stream import METRICS
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+PROGRESS = "_greta/progress.jsonl"
+"""Where a stream's figures are written, beneath its output directory."""
+
+_POLL_SECONDS = 0.1
+_RAISED = re.compile(r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|\Z)", re.MULTILINE | re.DOTALL)
+_DISK = re.compile(
+    r"No space left on device|Permission denied|Read-only file system|Mkdirs failed|failed to create|"
+    r"AccessDenied|Operation not permitted|Not a directory|Unable to create"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Figures of one micro-batch."""
+
+    time: str
+    batch: int
+    events: int
+    events_per_second: float
+    batch_seconds: float
+    lag_seconds: float | None
+    """How far the clock is ahead of the latest event that the batch brought."""
+    open_windows: int
+    state_rows: int
+    state_bytes: int
+    late_events: int
+    """All so far, those of runs before this one included."""
+    bad_records: int
+
+    @staticmethod
+    def of(progress: dict[str, Any], late: int, bad: int) -> Status:
+        """Read Spark's progress report; ``late`` and ``bad`` are the sums before it."""
+        figures = progress.get("observedMetrics", {}).get(METRICS) or {}
+        began = datetime.fromisoformat(progress["timestamp"])
+        seconds = progress.get("batchDuration", 0) / 1000
+        newest = progress.get("eventTime", {}).get("max")
+        lag = None if newest is None else began.timestamp() + seconds - datetime.fromisoformat(newest).timestamp()
+        events = int(progress.get("numInputRows", 0))
+        return Status(
+            time=datetime.fromtimestamp(began.timestamp() + seconds, UTC).isoformat(timespec="milliseconds"),
+            batch=int(progress["batchId"]),
+            events=events,
+            events_per_second=round(events / seconds, 1) if seconds else 0.0,
+            batch_seconds=seconds,
+            lag_seconds=None if lag is None else round(lag, 3),
+            open_windows=int(figures.get("open_windows") or 0),
+            state_rows=int(figures.get("state_rows") or 0),
+            state_bytes=int(figures.get("state_bytes") or 0),
+            late_events=late + int(figures.get("late_events") or 0),
+            bad_records=bad + int(figures.get("bad_records") or 0),
+        )
+
+
+@dataclass(slots=True)
+class Watch:
+    """Follows a query's micro-batches, writes their figures, and ends it when asked."""
+
+    query: StreamingQuery
+    log: Path | None = None
+    show: Callable[[Status], None] | None = None
+    events: int = 0
+    late: int = 0
+    bad: int = 0
+    _seen: int = field(default=-1)
+
+    def __post_init__(self) -> None:
+        if self.log is not None and self.log.is_file():
+            lines = self.log.read_text("utf-8").splitlines()
+            # A kill may have cut the last line short.
+            whole = next((line for line in reversed(lines) if line.endswith("}")), "{}")
+            self.late = json.loads(whole).get("late_events", 0)
+            self.bad = json.loads(whole).get("bad_records", 0)
+
+    def until(self, ended: Callable[[], bool]) -> None:
+        """Watch until the query ends, or ``ended()``: then the running micro-batch is finished first.
+
+        Raises what made the query fail, as a ``GretaError``.
+        """
+        while self.query.isActive and not ended():
+            self.look()
+            time.sleep(_POLL_SECONDS)
+        if self.query.isActive:
+            self._finish_batch()
+            self.query.stop()
+        self.look()
+        failure = self.query.exception()
+        if failure is not None:
+            raise explained(failure)
+
+    def look(self) -> None:
+        """Take in the micro-batches that have ended since the last look."""
+        for report in self.query.recentProgress:
+            progress = json.loads(report.json)
+            # Spark reports idle triggers too, under the number of the batch to come.
+            if progress["batchId"] <= self._seen or "addBatch" not in progress["durationMs"]:
+                continue
+            self._seen = progress["batchId"]
+            status = Status.of(progress, self.late, self.bad)
+            self.late, self.bad = status.late_events, status.bad_records
+            self.events += status.events
+            if self.log is not None:
+                self.log.parent.mkdir(parents=True, exist_ok=True)
+                with self.log.open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(asdict(status)) + "\n")
+            if self.show is not None:
+                self.show(status)
+
+    def _finish_batch(self) -> None:
+        seen = self._seen
+        while self.query.isActive and self.query.status["isTriggerActive"] and self._seen == seen:
+            time.sleep(_POLL_SECONDS)
+            self.look()
+
+
+def explained(failure: StreamingQueryException | Exception) -> GretaError:
+    """Why a stream stopped, without the stack of the machinery in between."""
+    text = str(failure)
+    raised = _RAISED.search(text)
+    if raised is not None:
+        return DataError(raised[2].strip())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    disk = next((line for line in lines if _DISK.search(line)), None)
+    if disk is not None:
+        return SetupError(
+            f"the stream stopped because a directory cannot be written: {disk}\n"
+            "hint: make room or mend the permissions, then start it again with the same checkpoint: it goes on "
+            "where it stopped, and nothing is lost"
+        )
+    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
+    return GretaError(
+        f"the stream stopped: {cause[:500]}\n"
+        "hint: once the cause is mended, start it again with the same checkpoint: it goes on where it stopped"
+    )

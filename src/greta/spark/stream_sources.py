@@ -1,0 +1,173 @@
+"""Where a stream comes from and goes to, by name: directories, rate, socket, Kafka, console.
+
+DIR                        event files as they appear: Parquet, CSV or JSON lines
+rate, rate:5000            made-up stock trades, so many per second
+socket:HOST:PORT           JSON objects, one per line
+kafka:HOST:PORT/TOPIC      JSON objects as values, through Spark's own connector
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql import types as T  # noqa: N812 - its usual name
+
+from greta.errors import DataError, SetupError
+from greta.spark.columns import named
+from greta.spark.stream_pack import BadRecords
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+Format = Literal["parquet", "csv", "json"]
+
+KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
+"""Spark's connector; its version is Spark's own."""
+
+_CORRUPT = "greta_corrupt_record"
+_ENDINGS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How to read a stream of events."""
+
+    place: str
+    format: Format | None = None
+    schema: str | None = None
+    """Columns in Spark's words, e.g. ``type STRING, time TIMESTAMP, price DOUBLE``."""
+    time: str = "time"
+    files_per_trigger: int | None = None
+    bad_records: BadRecords = "stop"
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """The stream; a record that cannot be read has no time, and is met by ``bad_records``."""
+        kind, _, rest = self.place.partition(":")
+        match kind:
+            case "rate":
+                return _trades(spark, int(rest or 1000))
+            case "socket":
+                host, _, port = rest.rpartition(":")
+                lines = spark.readStream.format("socket").option("host", host).option("port", port).load()
+                return self._parsed(lines.select(F.col("value").alias("json")))
+            case "kafka":
+                return self._parsed(_topic(spark, rest))
+            case _:
+                return self._files(spark)
+
+    def _files(self, spark: SparkSession) -> DataFrame:
+        directory = Path(self.place)
+        if not directory.is_dir():
+            raise DataError(f"there is no directory {directory}\nhint: create it first; files may come later")
+        form = self.format or _format_in(directory)
+        options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": _CORRUPT}
+        options |= {"header": "true"} if form == "csv" else {}
+        options |= {"ignoreCorruptFiles": str(self.bad_records == "skip").lower()} if form == "parquet" else {}
+        if self.schema is not None:
+            schema = _columns(self.schema)
+        else:
+            found = {"inferSchema": "true", "inferTimestamp": "true", "mode": "DROPMALFORMED"}
+            schema = spark.read.options(**options, **found).format(form).load(self.place).schema
+        text = form != "parquet"
+        reader = spark.readStream.options(**options).format(form)
+        if text:
+            schema = T.StructType([f for f in schema if f.name != _CORRUPT]).add(_CORRUPT, "string")
+        if self.files_per_trigger:
+            reader = reader.option("maxFilesPerTrigger", self.files_per_trigger)
+        return self._judged(reader.schema(schema).load(self.place))
+
+    def _parsed(self, lines: DataFrame) -> DataFrame:
+        if self.schema is None:
+            raise DataError(
+                f"a stream from {self.place.partition(':')[0]} has no columns by itself\n"
+                "hint: name them with --schema 'type STRING, time TIMESTAMP, price DOUBLE'"
+            )
+        schema = _columns(self.schema).add(_CORRUPT, "string")
+        parsed = F.from_json("json", schema, {"columnNameOfCorruptRecord": _CORRUPT})
+        return self._judged(lines.select(parsed.alias("event")).select("event.*"))
+
+    def _judged(self, df: DataFrame) -> DataFrame:
+        kinds = {field.name: field.dataType for field in df.schema.fields}
+        if self.time not in kinds:
+            return df.drop(_CORRUPT)
+        time = named(self.time)
+        if isinstance(kinds[self.time], T.StringType):
+            time = F.try_to_timestamp(time)
+        if _CORRUPT in kinds:
+            time = F.when(F.col(_CORRUPT).isNull(), time)
+        return df.withColumn(self.time, time).drop(_CORRUPT)
+
+
+def _columns(text: str) -> T.StructType:
+    try:
+        schema = T.StructType.fromDDL(text)
+    except ParseException as error:
+        raise DataError(f"--schema {text!r} is no list of columns\nhint: 'type STRING, time TIMESTAMP'") from error
+    assert isinstance(schema, T.StructType)
+    return schema
+
+
+def _format_in(directory: Path) -> Format:
+    for file in sorted(directory.rglob("*")):
+        if file.suffix in _ENDINGS and not file.name.startswith((".", "_")):
+            return _ENDINGS[file.suffix]
+    raise DataError(
+        f"{directory} has no .parquet, .csv, .json or .jsonl file to learn the columns from\n"
+        "hint: name them with --format and --schema, e.g. --format json --schema 'type STRING, time TIMESTAMP'"
+    )
+
+
+def _trades(spark: SparkSession, rate: int) -> DataFrame:
+    """Stock trades out of Spark's rate source: prices that wander, the same for the same row number."""
+    rows = spark.readStream.format("rate").option("rowsPerSecond", rate).load()
+    company = F.pmod(F.xxhash64("value"), F.lit(500))
+    return rows.select(
+        F.lit("Stock").alias("type"),
+        F.col("timestamp").alias("time"),
+        F.concat(F.lit("C"), company).alias("company"),
+        F.concat(F.lit("S"), F.pmod(company, F.lit(10))).alias("sector"),
+        (F.pmod(F.xxhash64("value", F.lit(1)), F.lit(10_000)) / 100).alias("price"),
+        F.pmod(F.xxhash64("value", F.lit(2)), F.lit(1_000)).alias("volume"),
+    )
+
+
+def _topic(spark: SparkSession, place: str) -> DataFrame:
+    servers, _, topic = place.rpartition("/")
+    if not servers or not topic:
+        raise DataError(f"kafka:{place} names no topic\nhint: kafka:HOST:PORT/TOPIC")
+    try:
+        stream = (
+            spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", servers)
+            .option("subscribe", topic)
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+    except AnalysisException as error:
+        raise no_connector(spark) from error
+    return stream.select(F.col("value").cast("string").alias("json"))
+
+
+def no_connector(spark: SparkSession) -> SetupError:
+    """What to do about the missing Kafka connector."""
+    return SetupError(
+        "Spark's Kafka connector is not on the class path\n"
+        f"hint: add it with --package {KAFKA}:{spark.version} (Spark downloads it at start)"
+    )
+
+
+def write_to(place: str, rows: DataFrame, format_: Format) -> DataStreamWriter:
+    """A writer into a directory, ``console`` or ``kafka:HOST:PORT/TOPIC``, in append mode."""
+    kind, _, rest = place.partition(":")
+    if kind == "console":
+        return rows.writeStream.format("console").option("truncate", "false")
+    if kind == "kafka":
+        servers, _, topic = rest.rpartition("/")
+        values = rows.select(F.to_json(F.struct("*")).alias("value"))
+        return values.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic)
+    return rows.writeStream.format(format_).option("path", place)

@@ -1,0 +1,125 @@
+"""``greta stream`` killed with SIGKILL again and again: the sink ends with every row once."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from test_stream import FALLING, batch, comparable, trades
+
+import greta
+from support.spark_streams import Stream, disordered, random_parts
+
+pytest.importorskip("pyspark")
+from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+_PATIENCE = 600
+"""Seconds for one run of the command; only a hang takes that long."""
+
+
+def command(stream: Stream, *more: str) -> list[str]:
+    query = stream.place / "query.greta"
+    query.write_text(FALLING)
+    return [
+        sys.executable,
+        "-m",
+        "greta.cli",
+        "stream",
+        str(query),
+        *("--input", str(stream.incoming)),
+        *("--output", str(stream.place / "out")),
+        *("--checkpoint", stream.checkpoint),
+        *("--lateness", "2 seconds", "--buckets", "3", "--files-per-trigger", "1", "--master", "local[2]"),
+        "--available-now",
+        "--quiet",
+        *more,
+    ]
+
+
+def offsets(stream: Stream) -> int:
+    place = Path(stream.checkpoint) / "offsets"
+    return len([file for file in place.glob("*") if file.name.isdigit()]) if place.is_dir() else 0
+
+
+def run_and_kill(stream: Stream, draw: random.Random) -> bool:
+    """Kill the command, and all it started, some time after it began a new micro-batch; False: it ended before."""
+    before = offsets(stream)
+    process = subprocess.Popen(command(stream), start_new_session=True, stderr=subprocess.PIPE, text=True)
+    try:
+        began = time.monotonic()
+        while offsets(stream) == before and process.poll() is None:
+            assert time.monotonic() - began < _PATIENCE
+            time.sleep(0.02)
+        if process.poll() is None:
+            time.sleep(draw.random() * 3)
+        ended = process.poll() is not None
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        _, errors = process.communicate()
+    if ended:
+        assert process.returncode == 0, errors
+    return not ended
+
+
+def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> None:
+    draw = random.Random(seed)
+    table = trades(300 + 20 * kills, seed=seed)
+    stream = Stream(place, table.schema)
+    stream.add(*random_parts(disordered(table, 2, draw), 5 + 4 * kills, draw))
+    stream.flush()
+    assert sum(run_and_kill(stream, draw) for _ in range(kills)) >= kills - 1
+    done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "run the same command again" in done.stderr
+    assert comparable(stream.rows(spark)) == batch(table, FALLING)
+    lines = (place / "out" / "_greta" / "progress.jsonl").read_text().splitlines()
+    last = json.loads(lines[-1])
+    assert last["state_bytes"] == 0
+    assert last["late_events"] == 0
+
+
+def test_a_driver_killed_three_times_loses_nothing_and_writes_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    survive(spark, tmp_path, kills=3, seed=1)
+
+
+@pytest.mark.slow
+def test_a_driver_killed_twenty_times_loses_nothing_and_writes_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    survive(spark, tmp_path, kills=20, seed=2)
+
+
+def test_a_poisoned_line_of_json_is_reported_and_skipped_on_demand(spark: SparkSession, tmp_path: Path) -> None:
+    table = trades(60, seed=3)
+    stream = Stream(tmp_path, table.schema)
+    good = [json.dumps({**row, "time": row["time"].isoformat()}) for row in table.to_pylist()]
+    (stream.incoming / "0.jsonl").write_text("\n".join([*good[:30], '{"type": "Stock", "time": "20', *good[30:]]))
+    schema = "type STRING, time TIMESTAMP, company STRING, sector STRING, price BIGINT"
+    options = ("--format", "json", "--schema", schema)
+    stopped = subprocess.run(command(stream, *options), capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    assert stopped.returncode == 1
+    assert "no readable time in column 'time'" in stopped.stderr
+    assert "Traceback" not in stopped.stderr.splitlines()[-1]
+    flush = {"type": "Nothing", "time": "2030-01-01T00:00:00Z"}
+    (stream.incoming / "1.jsonl").write_text(json.dumps(flush))
+    skipped = subprocess.run(
+        command(stream, *options, "--bad-records", "skip"),
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        check=False,
+    )
+    assert skipped.returncode == 0, skipped.stderr
+    assert "bad records skipped: 1" in skipped.stderr
+    assert comparable(stream.rows(spark)) == comparable(greta.aggregate(table, FALLING).to_pylist())
+    assert isinstance(table, pa.Table)
