@@ -4,7 +4,8 @@ import uPlot from "../vendor/uplot.js";
 import { number, short } from "./api.js";
 
 // Okabe and Ito's colours, which stay apart in every common kind of colour blindness; yellow darkened for paper.
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8f8400", "#7f7f7f"];
+const DAY = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8f8400", "#7f7f7f"];
+const NIGHT = ["#56b4e9", "#ff9f5a", "#2fc79b", "#e5a3c8", "#4f8fd0", "#f0c04a", "#d8cf52", "#a8b0b8"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 export function Chart({ times, lines, clock, log, label, height = 260 }) {
@@ -18,6 +19,8 @@ export function Chart({ times, lines, clock, log, label, height = 260 }) {
 
   useEffect(() => {
     const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+    const colours = night ? NIGHT : DAY;
+    const decades = (_, splits) => splits.map((v) => (log && !Number.isInteger(Math.log10(v)) ? null : v));
     const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
     const sparse = times.length < 40;
     const values = lines.map((line) => (log ? line.values.map((v) => (v > 0 ? v : null)) : line.values));
@@ -27,11 +30,11 @@ export function Chart({ times, lines, clock, log, label, height = 260 }) {
         width: width(), height,
         tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
         scales: { x: { time: clock }, y: { distr: log ? 3 : 1 } },
-        axes: [clock ? { ...axis, values: (_, ticks) => clockTicks(ticks) } : axis, { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) }],
+        axes: [clock ? { ...axis, values: (_, ticks) => clockTicks(ticks) } : axis, { ...axis, grid: { ...axis.grid, filter: decades }, ticks: { ...axis.ticks, filter: decades }, size: 64, values: (_, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) }],
         series: [
           { label: clock ? "window start (UTC)" : "window start", value: clock ? "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" : undefined },
           ...lines.map((line, i) => ({
-            label: line.name, stroke: COLOURS[i % COLOURS.length], width: 2, spanGaps: false,
+            label: line.name, stroke: colours[i % colours.length], width: 2, spanGaps: false,
             points: { show: sparse, size: 6 }, value: (_, v) => number(v),
           })),
         ],

@@ -14,7 +14,7 @@ export function Meaning({ plan }) {
 export function Plan({ plan }) {
   if (!plan) return null;
   return html`<section class="card" aria-labelledby="plan-title">
-    <details>
+    <details aria-labelledby="plan-title">
       <summary><h2 id="plan-title">How it is computed</h2> <span class="note">${plan.cost}</span></summary>
       ${plan.sections.map((section) => html`<${Section} section=${section} />`)}
     </details>
