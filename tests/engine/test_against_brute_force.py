@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from greta.baselines import brute_force
 from greta.engine import aggregate
@@ -51,17 +51,27 @@ def check(case: Case, numbers: Any) -> None:
     assert rows(got) == rows(brute_force.aggregate(case.events, case.query)), case.query
 
 
+@settings(max_examples=1000)
 @given(cases())
 def test_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
 
 
+@settings(max_examples=1000)
 @given(cases())
 def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
 
 
 @pytest.mark.slow
-@given(cases(max_events=10))
-def test_more_doubles_agree_with_brute_force(case: Case) -> None:
+@settings(max_examples=25_000)
+@given(cases(max_events=9))
+def test_many_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
+
+
+@pytest.mark.slow
+@settings(max_examples=25_000)
+@given(cases(max_events=9))
+def test_many_exact_numbers_agree_with_brute_force(case: Case) -> None:
+    check(case, "exact")

@@ -1,0 +1,135 @@
+"""Kernels by themselves: sorting, windows of equal content, trees, and the compiler's cache."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greta.engine import aggregate
+from greta.kernels.sorting import argsort, order_by_group
+from greta.kernels.windows import window_runs
+
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+NONE = np.empty(0, dtype=np.int64)
+
+
+@given(st.lists(WHOLE, max_size=200))
+def test_radix_sort_orders_any_integers_and_is_stable(keys: list[int]) -> None:
+    order = argsort(np.array(keys, dtype=np.int64)).tolist()
+    assert order == sorted(range(len(keys)), key=keys.__getitem__)
+
+
+@given(st.lists(st.integers(-1, 5), max_size=50))
+def test_counting_sort_keeps_the_order_within_a_group(groups: list[int]) -> None:
+    offsets, order = order_by_group(np.array(groups, dtype=np.int32), 6, np.arange(len(groups)))
+    expected = [[row for row, group in enumerate(groups) if group == g] for g in range(6)]
+    assert [order[a:b].tolist() for a, b in pairwise(offsets)] == expected
+
+
+def runs(times: list[int], within: int, slide: int, *, merge: bool = True) -> list[tuple[int, int, int, int]]:
+    offsets = np.array([0, len(times)], dtype=np.int64)
+    owned = np.array([[-(2**62)], [2**62]], dtype=np.int64)
+    common = (offsets, np.array(times, dtype=np.int64), within, slide, owned, merge, np.zeros(1, dtype=np.int64))
+    count = window_runs(*common, False, NONE, NONE, NONE, NONE, NONE)
+    columns = [np.empty(count, dtype=np.int64) for _ in range(4)]
+    window_runs(*common, True, np.empty(2, dtype=np.int64), *columns)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_windows_of_one_event_share_their_content() -> None:
+    #      a4
+    # W-1 [-3------)
+    # W0     [0------)
+    # W1        [3------)
+    assert runs([4], within=9, slide=3) == [(-1, 1, 0, 1)]
+
+
+@given(
+    st.lists(st.integers(-30, 60), min_size=1, max_size=12).map(sorted),
+    st.integers(1, 20),
+    st.integers(1, 20),
+)
+def test_runs_are_the_windows_with_events_each_once(times: list[int], within: int, slide: int) -> None:
+    slide = min(slide, within)
+    found = {}
+    for first_window, last_window, first, last in runs(times, within, slide):
+        for window in range(first_window, last_window + 1):
+            assert window not in found
+            found[window] = (first, last)
+    expected = {}
+    for window in range(-80, 80):
+        inside = [row for row, t in enumerate(times) if window * slide <= t < window * slide + within]
+        if inside:
+            expected[window] = (inside[0], inside[-1] + 1)
+    assert found == expected
+
+
+@given(st.lists(st.integers(-30, 60), min_size=1, max_size=12).map(sorted), st.integers(1, 20), st.integers(1, 5))
+def test_there_are_at_most_two_runs_per_event(times: list[int], within: int, slide: int) -> None:
+    assert len(runs(times, within, min(slide, within))) <= 2 * len(times)
+
+
+def reference(events: pa.Table, holds: object) -> int:
+    """Count trends of A+ by the definition of a count, in Python integers."""
+    rows = events.to_pylist()
+    counts: list[int] = []
+    for j, later in enumerate(rows):
+        links = (counts[i] for i, earlier in enumerate(rows[:j]) if holds(earlier, later))  # type: ignore[operator]
+        counts.append(1 + sum(links))
+    return sum(counts)
+
+
+@pytest.mark.parametrize(
+    ("where", "holds"),
+    [
+        ("A.x > NEXT(A).x", lambda p, q: p["x"] > q["x"]),
+        ("A.x <= NEXT(A).y", lambda p, q: p["x"] <= q["y"]),
+        ("A.x != NEXT(A).x", lambda p, q: p["x"] != q["x"]),
+        ("A.x = NEXT(A).y", lambda p, q: p["x"] == q["y"]),
+        ("A.x = NEXT(A).x AND A.y < NEXT(A).y", lambda p, q: p["x"] == q["x"] and p["y"] < q["y"]),
+        ("A.x > NEXT(A).x AND A.y < NEXT(A).y", lambda p, q: p["x"] > q["x"] and p["y"] < q["y"]),
+        (
+            "A.x >= NEXT(A).x AND A.y <= NEXT(A).y AND A.x != NEXT(A).y",
+            lambda p, q: p["x"] >= q["x"] and p["y"] <= q["y"] and p["x"] != q["y"],
+        ),
+        ("(A.x > NEXT(A).x OR A.y = NEXT(A).y)", lambda p, q: p["x"] > q["x"] or p["y"] == q["y"]),
+        ("(A.x + NEXT(A).x) % 3 = 0", lambda p, q: (p["x"] + q["x"]) % 3 == 0),
+    ],
+)
+def test_every_access_path_sums_what_a_walk_over_all_events_finds(where: str, holds: object) -> None:
+    random = np.random.default_rng(7)
+    n = 300
+    events = pa.table(
+        {
+            "type": ["A"] * n,
+            "time": np.arange(n),
+            "x": random.integers(0, 40, n),
+            "y": random.integers(0, 40, n),
+        }
+    )
+    query = f"RETURN COUNT(*) AS n PATTERN A+ WHERE {where}"
+    [row] = aggregate(events, query, numbers="exact").to_pylist()
+    assert int(row["n"]) == reference(events, holds)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_a_second_process_starts_without_compiling() -> None:
+    script = (
+        "from greta.engine import aggregate\n"
+        "aggregate([{'type': 'A', 'time': 1}], 'RETURN COUNT(*) PATTERN A+')\n"
+        "from greta.kernels.propagate import propagate\n"
+        "print(sum(propagate.stats.cache_misses.values()))\n"
+    )
+    command = [sys.executable, "-c", script]
+    subprocess.run(command, check=True, capture_output=True)
+    again = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert again.stdout.strip() == "0"
