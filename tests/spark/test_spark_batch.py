@@ -83,8 +83,8 @@ def test_files_order_tasks_and_cuts_never_change_a_row(spark: SparkSession, tmp_
     chance = random.Random(seed)
     events, query = [
         (stock(3_000, companies=20, rate=8, ties=0.3, seed=seed), paper.Q1),
-        (traffic(3_000, vehicles=40, seed=seed), paper.Q3),
-        (cluster(3_000, seed=seed), paper.Q2),
+        (traffic(3_000, expressways=1, seed=seed), paper.Q3),
+        (cluster(3_000, mappers=3, jobs=3, measurements=20, rate=30, seed=seed), paper.Q2),
     ][seed]
     shuffled = events.take(chance.sample(range(len(events)), len(events)))
     cuts = sorted(chance.sample(range(len(events)), 3))
@@ -177,24 +177,29 @@ ATTRIBUTES = pa.schema(
 )
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "A.i > 1",
-        "NOT A.i > 1",
-        "A.i != 2 OR A.f < 0",
-        "A.f / A.i > 1",
-        "A.f % 2 = 1",
-        "A.i * 1.5 > A.f AND NOT A.b",
-        "A.i + 9223372036854775807 > 0",
-        "A.s >= 'b'",
-        "A.b",
-        "NOT (A.f > 1 OR A.s = 'a')",
-        "A.d = 1.5",
-        "A.f = A.f",
-    ],
-)
-def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession, condition: str) -> None:
+CONDITIONS = [
+    "A.i > 1",
+    "NOT A.i > 1",
+    "A.i != 2 OR A.f < 0",
+    "A.f / A.i > 1",
+    "A.f % 2 = 1",
+    "A.i * 1.5 > A.f AND NOT A.b",
+    "A.i + 9223372036854775807 > 0",
+    "A.s >= 'b'",
+    "A.b",
+    "NOT (A.f > 1 OR A.s = 'a')",
+    "A.d = 1.5",
+    "A.f = A.f",
+    "-A.f < 0 AND A.i > 0",
+]
+
+
+def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> None:
+    from pyspark.sql.functions import coalesce, lit
+
+    from greta.engine.aggregate import plan_for
+    from greta.spark.filters import useful
+
     chance = random.Random(7)
     choices: dict[str, list[Any]] = {
         "i": [0, 1, 2, 3, None],
@@ -204,23 +209,33 @@ def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession, condi
         "d": [Decimal("1.50"), Decimal("-2.00"), None],
     }
     events = [
-        {
-            "type": chance.choice("AAB"),
-            "time": time,
-            **{name: chance.choice(values) for name, values in choices.items()},
-        }
-        for time in range(60)
+        {"type": chance.choice("AAB"), "time": time, **{name: chance.choice(of) for name, of in choices.items()}}
+        for time in range(80)
     ]
     table = pa.Table.from_pylist(events, schema=ATTRIBUTES)
-    for semantics in ("skip-till-any-match", "contiguous"):
-        query = f"RETURN COUNT(*), MIN(A.i), MAX(A.d) PATTERN A{{1,2}} SEMANTICS {semantics} WHERE {condition}"
-        answer = greta.spark.aggregate(frame(spark, table), query)
-        assert answer.dtypes[2:] == [("count", "double"), ("min_A_i", "int"), ("max_A_d", "decimal(10,2)")]
-        expected = greta.aggregate(table, query)
-        assert [row[2:] for row in answer.collect()] == [
-            (row["count"], row["min_A_i"], None if row["max_A_d"] is None else Decimal(str(row["max_A_d"])))
-            for row in expected.to_pylist()
-        ]
+    queries = [
+        f"RETURN COUNT(*) PATTERN A{{1,2}} SEMANTICS {semantics} WHERE {condition}"
+        for condition in CONDITIONS
+        for semantics in ("skip-till-any-match", "skip-till-next-match")
+    ]
+    filters = [useful(plan_for(query, table.schema, "time", "type"), "type") for query in queries]
+    flags = [coalesce(kept, lit(False)).alias(f"q{at}") for at, kept in enumerate(filters) if kept is not None]
+    assert len(flags) == len(queries)
+    judged = frame(spark, table).select("time", *flags).orderBy("time").toArrow()
+    dropped = 0
+    for at, query in enumerate(queries):
+        kept = table.filter(judged.column(f"q{at}"))
+        dropped += len(table) - len(kept) - sum(event["type"] == "B" for event in events)
+        assert greta.aggregate(kept, query).to_pylist() == greta.aggregate(table, query).to_pylist(), query
+    assert dropped > 200
+
+
+def test_extremes_keep_the_type_of_their_attribute(spark: SparkSession) -> None:
+    rows_ = [("A", 1, 7, Decimal("1.50")), ("A", 2, 5, Decimal("-2.25"))]
+    df = spark.createDataFrame(rows_, "type string, time long, i int, d decimal(10,2)")
+    answer = greta.spark.aggregate(df, "RETURN MIN(A.i), MAX(A.d), MIN(A.type) PATTERN A SEMANTICS contiguous")
+    assert answer.dtypes[2:] == [("min_A_i", "int"), ("max_A_d", "decimal(10,2)"), ("min_A_type", "string")]
+    assert [tuple(row)[2:] for row in answer.collect()] == [(5, Decimal("1.50"), "A")]
 
 
 @pytest.mark.parametrize(

@@ -117,11 +117,16 @@ def _arithmetic(operator: str, left: Value, right: Value) -> Value:
                 return _CHECKED[operator](left, right)
             except pa.ArrowInvalid:
                 # Beyond 64 bits the result is a double rather than wrapped.
-                return _FLOATING[operator](left.cast(pa.float64()), right.cast(pa.float64()))
-        return _FLOATING[operator](left.cast(pa.float64()), right.cast(pa.float64()))
+                return _FLOATING[operator](_double(left), _double(right))
+        return _FLOATING[operator](_double(left), _double(right))
     if operator == "/":
-        return pc.divide(left.cast(pa.float64()), _no_zero(right.cast(pa.float64())))
+        return pc.divide(_double(left), _no_zero(_double(right)))
     return _remainder(left, _no_zero(right), whole)
+
+
+def _double(value: Value) -> Value:
+    """Whole numbers beyond 2⁵³ round, as everywhere in floating point."""
+    return value.cast(pa.float64(), safe=False)
 
 
 def _no_zero(value: Value) -> Value:
@@ -137,4 +142,8 @@ def _remainder(left: Value, right: Value, whole: bool) -> Value:
     valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
     x = pc.fill_null(a, 0).to_numpy(zero_copy_only=False)
     y = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)
-    return pc.if_else(valid, pa.array(np.fmod(x, y), type=type_), pa.scalar(None, type_))
+    with np.errstate(invalid="ignore"):
+        remainder = np.fmod(x, y)
+    # An infinite dividend has no remainder.
+    valid = pc.and_(valid, pa.array(~np.isnan(remainder)))
+    return pc.if_else(valid, pa.array(remainder, type=type_), pa.scalar(None, type_))

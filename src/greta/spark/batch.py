@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, get_args
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING, get_args
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.types import DataType
 
 from greta.engine.aggregate import plan_for
 from greta.engine.run import Numbers
 from greta.engine.tables import require_column
 from greta.errors import GretaError
 from greta.plan.nodes import Plan
-from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, outgoing
+from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, neutral, outgoing
 from greta.spark.filters import useful
 from greta.spark.jobs import CODE, Channel, Job, relevant_types
 from greta.spark.queries import Queries, labelled, merged_columns
@@ -76,8 +78,10 @@ def aggregate(
     )
     if merged is None and set(plans[0].partitioning.common) <= set(plans[0].group):
         answer = answers[0]
-        rows = events.mapInArrow(partial(answer_directly, job=job, schema=answer.travelling), answer.declared)
-        return rows.select(*answer.incoming())
+        rows = events.mapInArrow(
+            partial(answer_directly, job=job, schema=answer.travelling), declared(neutral(answer.travelling))
+        )
+        return _final(rows, answer.names, answer.final)
     parts = (
         events.mapInArrow(partial(aggregate_events, job=job), declared(BLOBS))
         .repartitionById(job.tasks, named("task"))
@@ -87,8 +91,13 @@ def aggregate(
     finish = partial(
         finish_groups, job=job, schemas=[answer.travelling for answer in answers], labels=names, common=common
     )
-    rows = parts.mapInArrow(finish, declared(common))
-    return rows.select(*(arrived(name, type_).alias(name) for name, type_ in zip(common.names, final, strict=True)))
+    return _final(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
+
+
+def _final(rows: DataFrame, names: Sequence[str], types: Sequence[DataType]) -> DataFrame:
+    """Rows that left Python, under their names and in the caller's types."""
+    columns = zip(rows.columns, names, types, strict=True)
+    return rows.select(*(arrived(column, type_).alias(name) for column, name, type_ in columns))
 
 
 def parallelism(spark: SparkSession) -> int:

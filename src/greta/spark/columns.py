@@ -116,14 +116,10 @@ class Answer:
             ]
         )
 
-    @property
-    def declared(self) -> T.StructType:
-        """The same, as ``mapInArrow`` wants it."""
-        return declared(self.travelling)
 
-    def incoming(self) -> list[Column]:
-        """The rows that left Python, in the caller's types."""
-        return [arrived(name, final).alias(name) for name, final in zip(self.names, self.final, strict=True)]
+def neutral(schema: pa.Schema) -> pa.Schema:
+    """The same columns by position: to Spark, names that differ in case alone are one name."""
+    return pa.schema([(f"c{at}", type_) for at, type_ in enumerate(schema.types)])
 
 
 def arrived(name: str, final: T.DataType) -> Column:

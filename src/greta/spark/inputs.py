@@ -119,7 +119,7 @@ def _read(
 ) -> tuple[DataFrame, Observation | None]:
     chosen = format_ or guess_format(source.path)
     try:
-        if chosen is None and spark.catalog.tableExists(source.path):
+        if chosen is None and "/" not in source.path and spark.catalog.tableExists(source.path):
             return spark.table(source.path), None
         if chosen in ("csv", "json"):
             return _read_text(spark, source.path, chosen, schema, malformed)

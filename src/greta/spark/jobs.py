@@ -19,8 +19,13 @@ SLAB = "\x00slab"
 """Column with the number of an event's time range, or of its share of the keys; no DataFrame has such a name."""
 
 SHARE = "\x00share"
-"""Column with the number of a partition's share. Parts of a group are summed per share and the sums of shares at the
-end, so that doubles are added in one order, whatever tasks and files there are: the top four bits of the key's hash."""
+"""Column with the number of a partition's share: the top bits of its key's hash.
+
+A share is always in one task. Parts of a group are summed per share first, and shares at the end, so doubles are
+added in one order however many tasks there are.
+"""
+
+SHARE_BITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Job:
             pa.field(name, CODE) if name == self.type and self.types is not None else self.schema.field(name)
             for name in channel.columns
         ]
-        return pa.schema([*fields, pa.field(SHARE, pa.int8()), pa.field(SLAB, pa.int64())])
+        return pa.schema([*fields, pa.field(SHARE, pa.int16()), pa.field(SLAB, pa.int64())])
 
 
 def relevant_types(plans: list[Plan], types: tuple[str, ...] | None) -> frozenset[int] | None:

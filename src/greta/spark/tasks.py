@@ -10,6 +10,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +22,8 @@ from greta.engine.frames import Stream
 from greta.engine.partials import WINDOW, finish_partials, partial_schema, partials
 from greta.engine.times import Clock
 from greta.kernels.sorting import argsort, order_by_group
-from greta.spark.columns import arrive, depart
-from greta.spark.jobs import SHARE, SLAB, Channel, Job
+from greta.spark.columns import arrive, depart, neutral
+from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, Job
 
 Int = NDArray[np.int64]
 
@@ -32,8 +33,6 @@ BLOBS = pa.schema([("task", pa.int32()), ("channel", pa.int32()), ("slab", pa.in
 _CHUNK_ROWS = 1 << 18
 _BLOB_ROWS = 1 << 13
 _ENOUGH_ROWS = 1 << 20
-_SLABS = 64
-"""Into how many slabs the keys of a task are cut where there are no ranges of time."""
 
 
 def pack_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -62,9 +61,8 @@ def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 def _pack_channel(
     columns: dict[str, pa.ChunkedArray], hashes: pa.ChunkedArray, number: int, channel: Channel, job: Job
 ) -> pa.RecordBatch:
-    hashed = hashes.to_numpy().view(np.uint64)
-    rows, slab = np.arange(len(hashed)), (hashed // np.uint64(job.tasks) % np.uint64(_SLABS)).astype(np.int64)
-    task = (hashed % np.uint64(job.tasks)).astype(np.int64)
+    share = (hashes.to_numpy().view(np.uint64) >> np.uint64(64 - SHARE_BITS)).astype(np.int64)
+    rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:
         time = arrive(_one(columns[job.time]), job.schema.field(job.time).type)
         clock = Clock.of(time.type, job.time)
@@ -75,7 +73,8 @@ def _pack_channel(
             copies = last - first + 1
             rows = np.repeat(rows, copies)
             slab = first[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(copies) - copies, copies)
-        task = ((hashed[rows] + slab.view(np.uint64)) % np.uint64(job.tasks)).astype(np.int64)
+        # Neighbouring ranges of a busy partition go to different tasks.
+        task = (share[rows] + slab) % job.tasks
     if channel.types is not None and job.types is not None and len(channel.types) < len(job.types):
         code = _one(columns[job.type]).fill_null(-1).to_numpy(zero_copy_only=False)[rows]
         kept = np.isin(code, list(channel.types))
@@ -84,12 +83,12 @@ def _pack_channel(
     rows, slab, task = rows[order], slab[order], task[order]
     packed = job.packed_schema(channel)
     take = pa.array(rows)
-    share = pa.array((hashed[rows] >> np.uint64(60)).astype(np.int8))
+    shares = pa.array(share[rows].astype(np.int16))
     arrays = [
         arrive(_one(columns[name]).take(take), type_)
         for name, type_ in zip(packed.names[:-2], packed.types[:-2], strict=True)
     ]
-    sorted_batch = pa.RecordBatch.from_arrays([*arrays, share, pa.array(slab)], schema=packed)
+    sorted_batch = pa.RecordBatch.from_arrays([*arrays, shares, pa.array(slab)], schema=packed)
     return _blobs(sorted_batch, task, slab, number)
 
 
@@ -210,7 +209,7 @@ def answer_directly(batches: Iterable[pa.RecordBatch], job: Job, schema: pa.Sche
     plan = job.plans[0]
     for channel, table in _events(batches, job):
         stream = Stream.of(plan, table, job.time, job.type, channel.cut(plan))
-        yield from depart(run(stream, job.numbers), schema).to_batches(max_chunksize=_CHUNK_ROWS)
+        yield from _leave(depart(run(stream, job.numbers), schema))
 
 
 def aggregate_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
@@ -265,7 +264,12 @@ def finish_groups(
         rows = depart(rows, schemas[number])
         if labels is not None:
             rows = _spread(rows, labels[number], common)
-        yield from rows.to_batches(max_chunksize=_CHUNK_ROWS)
+        yield from _leave(rows)
+
+
+def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
+    """Batches under the names that Spark expects."""
+    return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(_CHUNK_ROWS))
 
 
 def _spread(rows: pa.Table, label: pa.Scalar, schema: pa.Schema) -> pa.Table:
