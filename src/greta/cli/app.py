@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 COMMANDS = {
     "bench": "Measure greta and its rivals: the paper's evaluation and more, with figures.",
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
+    "run": "Run a query on Spark over files or tables of events: rows, files, a picture.",
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
     "graph": "Show the graph that the paper's algorithm builds: type, time and count of each vertex.",
+    "stream": "Aggregate a stream on Spark: rows as windows close, from files, Kafka, a socket or made up.",
     "studio": "Open a local web page: write a query, see its template, its rows and the trends behind them.",
 }
 """Sub-commands in the order of ``greta --help``, each with its one-line help."""
