@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -42,6 +42,7 @@ def aggregate(
     numbers: Numbers = "double",
     tasks: int | None = None,
     cut: float | None = None,
+    **streaming: Any,
 ) -> DataFrame:
     """Aggregate all trends of a query over a DataFrame of events: a row per group and window with a trend.
 
@@ -55,13 +56,18 @@ def aggregate(
     ``tasks`` is the number of tasks after the shuffle (default: the cores that Spark has). ``cut`` is the length,
     in multiples of WITHIN, of the time ranges that run in parallel within a partition; 0 runs every partition
     whole, and the default moves at most an eighth more events for it.
+
+    A streaming DataFrame gives a streaming one; ``streaming`` are the options of
+    ``greta.spark.stream.aggregate_stream``, first of all ``lateness="30 seconds"``.
     """
     if numbers not in get_args(Numbers):
         raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
     if df.isStreaming:
         from greta.spark.stream import aggregate_stream
 
-        return aggregate_stream(df, query, time=time, type=type, numbers=numbers)
+        return aggregate_stream(df, query, time=time, type=type, numbers=numbers, **streaming)
+    if streaming:
+        raise GretaError(f"{', '.join(streaming)}: only a streaming DataFrame takes such options")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
     require_column(schema, time, "time", "time")
