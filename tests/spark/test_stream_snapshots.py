@@ -167,15 +167,25 @@ def test_a_step_reads_nothing_back_while_its_cache_is_warm() -> None:
     assert store.read == 0
 
 
+def test_a_cache_holds_no_more_than_the_store_does() -> None:
+    job, store, caches = job_for(FALLING, numbers_from(0, 1)), MemoryStore(), [ChunkCache(), ChunkCache()]
+    for number in range(100):
+        events, _ = relevant(job, numbers_from(number * 200, 200))
+        # Two workers take turns, and each removes chunks that the other has decoded.
+        cache = caches[number % 2]
+        step(job, store, [events], max(0, number * 2000 - 1000), cache=cache, owner="b")
+        assert cache.bytes <= 3000 * numbers_from(0, 1).nbytes
+
+
 def test_a_cache_forgets_the_longest_unused_chunk_beyond_its_bound() -> None:
     table = numbers_from(0, 100)
     cache = ChunkCache(most_bytes=2 * table.nbytes)
     for key in ("a", "b"):
-        cache.put(key, table)
-    assert cache.get("a") is table
-    cache.put("c", table)
-    assert cache.get("b") is None
-    assert cache.get("a") is table
+        cache.put("", key, table)
+    assert cache.get("", "a") is table
+    cache.put("", "c", table)
+    assert cache.get("", "b") is None
+    assert cache.get("", "a") is table
 
 
 def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:

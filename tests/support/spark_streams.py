@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Stream:
 
     def flush(self, **changes: Any) -> None:
         """An event of no query far in the future: it closes all windows."""
-        last = max(seconds_of(pq.read_table(self.incoming)))
+        last = max(seconds_of(pq.read_table(self.incoming, filters=pc.field("time").is_valid())))
         time: Any = int(last) + 100_000
         if pa.types.is_timestamp(self.schema.field("time").type):
             time *= 1_000_000

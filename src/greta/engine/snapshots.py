@@ -258,34 +258,38 @@ class Index:
 
 
 class ChunkCache:
-    """Decoded chunks by key, the latest used within a bound; chunks never change, so entries are never stale."""
+    """Decoded chunks by owner and key, the latest used within a bound; chunks never change, so none is ever stale."""
 
-    def __init__(self, most_bytes: int = 1 << 30) -> None:
+    def __init__(self, most_bytes: int = 1 << 29) -> None:
         self._most = most_bytes
         self._bytes = 0
-        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
+        self._tables: OrderedDict[tuple[str, str], pa.Table] = OrderedDict()
 
-    def get(self, key: str) -> pa.Table | None:
+    @property
+    def bytes(self) -> int:
+        """Size of all that is kept."""
+        return self._bytes
+
+    def get(self, owner: str, key: str) -> pa.Table | None:
         """The chunk if it is still here."""
-        table = self._tables.get(key)
+        table = self._tables.get((owner, key))
         if table is not None:
-            self._tables.move_to_end(key)
+            self._tables.move_to_end((owner, key))
         return table
 
-    def put(self, key: str, table: pa.Table) -> None:
+    def put(self, owner: str, key: str, table: pa.Table) -> None:
         """Keep a chunk, and let go of the longest unused ones."""
-        self.discard(key)
-        self._tables[key] = table
+        self._tables[owner, key] = table
         self._bytes += table.nbytes
         while self._bytes > self._most and self._tables:
             _, oldest = self._tables.popitem(last=False)
             self._bytes -= oldest.nbytes
 
-    def discard(self, key: str) -> None:
-        """Forget a chunk."""
-        table = self._tables.pop(key, None)
-        if table is not None:
-            self._bytes -= table.nbytes
+    def retain(self, owner: str, keys: set[str]) -> None:
+        """Forget an owner's other chunks: another process may have removed them from the store."""
+        gone = [place for place in self._tables if place[0] == owner and place[1] not in keys]
+        for place in gone:
+            self._bytes -= self._tables.pop(place).nbytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,19 +321,20 @@ def step(
     watermark: int,
     *,
     cache: ChunkCache,
+    owner: str = "",
     early: bool = False,
 ) -> Step:
     """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
 
     Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
     bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
-    soon as the watermark has moved.
+    soon as the watermark has moved. ``owner`` names the bucket in the cache, where buckets share one.
     """
     layout = job.fingerprint
     index = Index.unpack(store.read_index(), layout)
     before = index.timer
     new, times, late = _split(job, events, watermark)
-    bucket = _Bucket(job, store, cache, index)
+    bucket = _Bucket(job, store, cache, owner, index)
     due = job.first_open(watermark)
     closed = bucket.answer(index.first, due)
     bucket.expire(due)
@@ -339,6 +344,8 @@ def step(
         store.write_index(index.pack(layout))
     else:
         store.clear()
+    partial = bucket.answer(due, 2**62) if early else None
+    cache.retain(owner, {chunk.key for chunk in index.chunks})
     first = last = None
     if index.chunks:
         lowest = min(chunk.low for chunk in index.chunks)
@@ -347,7 +354,7 @@ def step(
         last = job.last_window(max(chunk.high for chunk in index.chunks))
     return Step(
         closed,
-        bucket.answer(due, 2**62) if early else None,
+        partial,
         late,
         sum(chunk.rows for chunk in index.chunks),
         sum(chunk.bytes for chunk in index.chunks),
@@ -376,6 +383,7 @@ class _Bucket:
     job: StreamJob
     store: Store
     cache: ChunkCache
+    owner: str
     index: Index
 
     def answer(self, first: int, last: int) -> pa.Table:
@@ -416,17 +424,16 @@ class _Bucket:
             piece, instants = table.slice(start, rows).combine_chunks(), times[start : start + rows]
             key, blob = uuid.uuid4().hex, to_bytes(piece)
             self.store.write_chunk(key, blob)
-            self.cache.put(key, piece)
+            self.cache.put(self.owner, key, piece)
             low, high = int(instants.min()), int(instants.max())
             self.index.chunks.append(Chunk(key, piece.num_rows, len(blob), low, high))
 
     def _read(self, chunk: Chunk) -> pa.Table:
-        table = self.cache.get(chunk.key)
+        table = self.cache.get(self.owner, chunk.key)
         if table is None:
             table = from_bytes(self.store.read_chunk(chunk.key))
-            self.cache.put(chunk.key, table)
+            self.cache.put(self.owner, chunk.key, table)
         return table
 
     def _remove(self, chunk: Chunk) -> None:
         self.store.remove_chunk(chunk.key)
-        self.cache.discard(chunk.key)

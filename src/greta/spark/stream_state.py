@@ -59,9 +59,13 @@ def _attempt() -> int:
     return 0 if context is None else int(context.taskAttemptId())
 
 
-def _batch() -> int:
+def _property(name: str) -> str | None:
     context = TaskContext.get()
-    return int((context and context.getLocalProperty("streaming.sql.batchId")) or -1)
+    return None if context is None else context.getLocalProperty(name)
+
+
+def _batch() -> int:
+    return int(_property("streaming.sql.batchId") or -1)
 
 
 class OpenWindows(StatefulProcessor):
@@ -105,7 +109,8 @@ class OpenWindows(StatefulProcessor):
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
         query = key // self.buckets
         job = self.jobs[query]
-        found = step(job, _SparkStore(self), tables, watermark, cache=_CACHE, early=self.early)
+        owner = f"{_property('sql.streaming.queryId')}/{key}"
+        found = step(job, _SparkStore(self), tables, watermark, cache=_CACHE, owner=owner, early=self.early)
         wanted = watermark + 1 if found.rows else None
         if found.timer is not None and found.timer not in (wanted, fired):
             self.handle.deleteTimer(found.timer)
