@@ -141,6 +141,7 @@ def _negation() -> Experiment:
         tuple(Point(n, NEGATION, _stock(n)) for n in sizes),
         ("greta", "graph", *TWO_STEP),
         log_x=True,
+        seconds=30,
     )
 
 
@@ -271,7 +272,7 @@ def experiments() -> dict[str, Experiment]:
             ),
             ("greta", "graph"),
             log_x=True,
-            seconds=300,
+            seconds=120,
             memory=12 * 2**30,
             quick=(0, 1),
         ),
@@ -298,7 +299,7 @@ def experiments() -> dict[str, Experiment]:
             ),
             ("greta", "graph", "sase"),
             grows=False,
-            seconds=30,
+            seconds=20,
         ),
         *_ours(),
         Experiment(
