@@ -41,6 +41,7 @@ layers: $(READY) ## check that imports go down only
 
 test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
 	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not browser"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/engine
 
 test-browser: $(READY) ## run the studio's tests in headless Chromium, where there is one
 	$(BIN)/python -m pytest -m browser tests/studio

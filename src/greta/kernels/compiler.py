@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,6 +38,9 @@ def inner(function: Function) -> Function:
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        # Machine numbers wrap and saturate on purpose; as Python, NumPy would warn of each.
+        return np.errstate(all="ignore")(function)
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:
