@@ -24,6 +24,8 @@ def demo() -> None:
     """Explain, generate, run, draw."""
     started = monotonic()
     query = HERE / "q1-down-trends.greta"
+    if query.is_relative_to(Path.cwd()):
+        query = query.relative_to(Path.cwd())
     text = query.read_text()
     say("Event trends: all the ways in which prices of a company fall within ten minutes, event after event,")
     say("with any number of events skipped in between. n falling prices hold 2^n - 1 of them. The query:\n")

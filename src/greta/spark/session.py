@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greta.spark import require_pyspark
@@ -43,7 +44,8 @@ def session(master: str = "local[*]", **conf: str) -> SparkSession:
     export_java_home()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    settings = dict(_DEFAULTS)
+    quiet = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
+    settings = _DEFAULTS | {"spark.driver.extraJavaOptions": quiet}
     if master.startswith("local"):
         settings |= _LOCAL_DEFAULTS
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
