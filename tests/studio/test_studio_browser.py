@@ -54,7 +54,7 @@ def address(directory: Path) -> Iterator[str]:
         yield studio.stderr.readline().split()[2]
         studio.send_signal(signal.SIGINT)
         said = studio.stderr.read()
-        studio.wait(timeout=20)
+        assert studio.wait(timeout=20) == 0
     assert "Traceback" not in said, said
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,9 @@ def studio(
         # The socket listens already: a browser that is faster than the server waits for it.
         webbrowser.open(address)
     config = uvicorn.Config(create_app(settings), log_level="warning", server_header=False)
-    uvicorn.Server(config).run(sockets=[listener])
+    # Ctrl-C is the way to end it, and no failure.
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
