@@ -150,14 +150,12 @@ def _check_plot(file: Path) -> None:
 
 
 def _write(rows: DataFrame, output: str, format_: Format, overwrite: bool, step: Step, spark: SparkSession) -> None:
-    from pyspark.errors import AnalysisException
-
     writer = rows.write.mode("overwrite" if overwrite else "error").format(format_.value)
     if format_ is Format.CSV:
         writer = writer.option("header", True)
     try:
         step("aggregating", lambda: writer.save(output), spark)
-    except AnalysisException as error:
+    except Exception as error:
         if "PATH_ALREADY_EXISTS" not in str(error):
             raise
         raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from greta.engine.partials import WINDOW
 from greta.engine.snapshots import ChunkCache, Step, StreamJob, from_bytes, step, to_bytes
@@ -89,7 +89,7 @@ class OpenWindows(StatefulProcessor):
         self.index = handle.getValueState("index", "value BINARY")
         self.chunks = handle.getMapState("chunks", "key STRING", "value BINARY")
 
-    def handleInputRows(self, key: Any, rows: Iterable[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         """A bucket of a micro-batch with data."""
         tables, bad = [], 0
         for row in rows:
