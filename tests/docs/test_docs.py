@@ -71,7 +71,7 @@ class Session:
         code = compile("\n" * block.example.line + block.source, place, "exec", dont_inherit=True)
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(code, self.names)  # noqa: S102 - the documentation's own code
+            exec(code, self.names)
         return printed.getvalue()
 
     def shell(self, block: Block) -> str:
