@@ -92,3 +92,14 @@ def test_comparisons_of_integers_are_exact_beyond_53_bits() -> None:
     events = [{"type": "A", "time": t, "x": 2**60 - t} for t in range(4)]
     query = "RETURN COUNT(*) AS n PATTERN A+ WHERE A.x > NEXT(A).x"
     assert aggregate(events, query).to_pylist()[0]["n"] == 15
+
+
+@pytest.mark.parametrize("digits", [30, 400], ids=["beyond 64 bits", "beyond doubles"])
+@pytest.mark.parametrize(
+    "clause",
+    ["WHERE A.x < {}", "WHERE A.x > -{}", "WHERE A.x * NEXT(A).x < {}", "HAVING COUNT(*) < {}"],
+)
+def test_constants_of_any_size_compare(clause: str, digits: int) -> None:
+    events = [{"type": "A", "time": t, "x": t} for t in range(3)]
+    query = f"RETURN COUNT(*) AS n PATTERN A+ {clause.format(10**digits)}"
+    assert aggregate(events, query).to_pylist()[0]["n"] == 7

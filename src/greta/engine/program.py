@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Codes
 from greta.engine.columns import Columns, plain, sides
+from greta.engine.values import as_double
 from greta.errors import DataError
 from greta.kernels import conditions as op
 from greta.kernels.layout import (
@@ -346,7 +347,7 @@ class _Template:
         about = sides(expression)
         match expression:
             case Number(value=value):
-                self._emit_constant(float(value))
+                self._emit_constant(as_double(value))
             case Boolean(value=truth):
                 self._emit_constant(float(truth))
             case _ if len(about) <= 1:

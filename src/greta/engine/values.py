@@ -5,6 +5,7 @@ NaN is read as NULL. ``/`` always divides as floating point; ``%`` has the sign 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from typing import Any, assert_never
@@ -49,9 +50,7 @@ def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value
     """The value of an expression for every event; ``column`` gives an attribute's values."""
     match expression:
         case Number(value=value):
-            return (
-                pa.scalar(value, pa.float64()) if isinstance(value, float) or abs(value) >= 2**63 else pa.scalar(value)
-            )
+            return pa.scalar(value) if isinstance(value, int) and abs(value) < 2**63 else pa.scalar(as_double(value))
         case Text(value=text):
             return pa.scalar(text)
         case Boolean(value=truth):
@@ -74,6 +73,18 @@ def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value
             raise DataError("an aggregate has no value for a single event")
         case _:
             assert_never(expression)
+
+
+def as_double(value: float) -> float:
+    """The nearest double of a constant of any size; infinite beyond their range.
+
+    >>> as_double(-(10**400))
+    -inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def prepare(column: pa.ChunkedArray) -> pa.Array:

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
+from greta.engine.values import as_double
 from greta.lang.nodes import (
     And,
     Arithmetic,
@@ -110,7 +111,7 @@ def _value(expression: Expression, kinds: Mapping[str, AttributeType]) -> tuple[
     """A column and its kind; None where Spark would compute another value than the engine."""
     match expression:
         case Number(value=value) if isinstance(value, float) or abs(value) >= 2**63:
-            return F.lit(float(value)), AttributeType.FLOAT
+            return F.lit(as_double(value)), AttributeType.FLOAT
         case Number(value=value):
             return F.lit(value), AttributeType.INTEGER
         case Text(value=text):
