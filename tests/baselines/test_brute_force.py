@@ -21,9 +21,7 @@ CASES = [
 
 def stream(line: str, **columns: list[object]) -> list[dict[str, object]]:
     """``stream("a1 b2", x=[5, 6])``: an A at time 1 with x = 5, then a B at time 2 with x = 6."""
-    events: list[dict[str, object]] = [
-        {"type": word[0].upper(), "time": int(word[1:])} for word in line.split()
-    ]
+    events: list[dict[str, object]] = [{"type": word[0].upper(), "time": int(word[1:])} for word in line.split()]
     for name, values in columns.items():
         assert len(values) == len(events)
         for event, value in zip(events, values, strict=True):
@@ -253,9 +251,7 @@ def test_a_scope_inside_not_alone_binds_only_its_matches() -> None:
     assert words(stream("c1 c2 a3", v=[1, 1, 9]), query) == []
 
 
-@pytest.mark.parametrize(
-    "pattern", ["SEQ(NOT A, NOT B)", "SEQ(A?, NOT B, C)", "SEQ(A, NOT B, C?)", "SEQ(A, NOT B)+"]
-)
+@pytest.mark.parametrize("pattern", ["SEQ(NOT A, NOT B)", "SEQ(A?, NOT B, C)", "SEQ(A, NOT B, C?)", "SEQ(A, NOT B)+"])
 def test_a_not_without_an_event_beside_it_is_refused(pattern: str) -> None:
     with pytest.raises(QueryMeaningError):
         count(stream("a1 b2 c3"), pattern)
@@ -316,9 +312,7 @@ def test_events_with_another_value_in_a_scope_do_not_block_contiguous_trends() -
     assert words(stream("a1 a2 a3", v=[1, None, 1]), query) == ["A1 A3"]
     assert words(stream("a1 z2 a3", v=[1, 2, 1]), query) == []
     # Here A has a variable outside the scope as well, so a2 belongs to every value's partition.
-    assert (
-        words(stream("a1 a2 a3", v=[1, 2, 1]), "A x{2} OR SEQ(A y, B) SEMANTICS contiguous WHERE [x.v]") == []
-    )
+    assert words(stream("a1 a2 a3", v=[1, 2, 1]), "A x{2} OR SEQ(A y, B) SEMANTICS contiguous WHERE [x.v]") == []
 
 
 # Windows

@@ -9,9 +9,7 @@ import pytest
 import greta
 from greta.cli.app import COMMANDS
 
-QUERY = (
-    "RETURN COUNT(*)\nPATTERN Stock S+\nWHERE S.price > NEXT(S).price\nWITHIN 10 minutes SLIDE 10 seconds\n"
-)
+QUERY = "RETURN COUNT(*)\nPATTERN Stock S+\nWHERE S.price > NEXT(S).price\nWITHIN 10 minutes SLIDE 10 seconds\n"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,9 +17,7 @@ def greta_command(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedPr
     answer = subprocess.run(
         [sys.executable, "-m", "greta.cli", *arguments], input=stdin, capture_output=True, check=False
     )
-    return subprocess.CompletedProcess(
-        answer.args, answer.returncode, answer.stdout.decode(), answer.stderr.decode()
-    )
+    return subprocess.CompletedProcess(answer.args, answer.returncode, answer.stdout.decode(), answer.stderr.decode())
 
 
 def test_help_lists_every_command() -> None:
@@ -89,9 +85,7 @@ def test_every_example_is_explained(file: Path) -> None:
 
 def test_explain_draws_into_files_and_prints_json(tmp_path: Path) -> None:
     svg, html = tmp_path / "plan.svg", tmp_path / "plan.html"
-    answer = greta_command(
-        "explain", "-", "--svg", str(svg), "--html", str(html), "--json", stdin=QUERY.encode()
-    )
+    answer = greta_command("explain", "-", "--svg", str(svg), "--html", str(html), "--json", stdin=QUERY.encode())
     assert answer.returncode == 0, answer.stderr
     assert "<svg" in svg.read_text(encoding="utf-8")
     assert "<svg" in html.read_text(encoding="utf-8")

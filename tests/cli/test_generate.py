@@ -44,9 +44,7 @@ def test_the_options_of_the_data_sets_reach_them(tmp_path):
 def test_files_split_the_stream_into_a_directory(tmp_path):
     answer = generate("cluster", "-n", 1_000, "-o", tmp_path / "parts", "--files", 4)
     assert answer.exit_code == 0
-    assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == [
-        f"part-0000{i}.parquet" for i in range(4)
-    ]
+    assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == [f"part-0000{i}.parquet" for i in range(4)]
     assert datasets.load(tmp_path / "parts").to_pylist() == datasets.cluster(1_000).to_pylist()
 
 

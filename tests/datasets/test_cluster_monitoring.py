@@ -49,9 +49,7 @@ def test_three_thousand_events_come_per_second(table):
 def test_each_run_is_a_start_then_measurements_then_an_end(table):
     runs: dict[tuple[int, int], str] = {}
     letter = {"Start": "s", "Measurement": "m", "End": "e"}
-    for kind, job, mapper in zip(
-        *(table.column(n).to_pylist() for n in ("type", "job", "mapper")), strict=True
-    ):
+    for kind, job, mapper in zip(*(table.column(n).to_pylist() for n in ("type", "job", "mapper")), strict=True):
         runs[job, mapper] = runs.get((job, mapper), "") + letter[kind]
     assert len(runs) == 121
     lengths = []

@@ -134,9 +134,7 @@ def test_row_groups_are_large_however_small_the_batches(tmp_path):
 )
 def test_json_lines_say_exactly_what_the_table_says(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("json") / "rows.jsonl"
-    schema = pa.schema(
-        [("text", pa.string()), ("whole", pa.int64()), ("real", pa.float64()), ("truth", pa.bool_())]
-    )
+    schema = pa.schema([("text", pa.string()), ("whole", pa.int64()), ("real", pa.float64()), ("truth", pa.bool_())])
     datasets.write(pa.Table.from_pylist(rows, schema=schema), path)
     assert [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] == rows
 

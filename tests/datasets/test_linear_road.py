@@ -59,9 +59,7 @@ def test_a_vehicle_stays_on_its_expressway_and_goes_one_way(hour):
 
 def test_a_vehicle_moves_as_far_as_its_speed_says(hour):
     reports = positions(hour).sort_by([("vehicle", "ascending"), ("time", "ascending")])
-    travels = (np.diff(reports.column("vehicle").to_numpy()) == 0) & (
-        reports.column("lane").to_numpy()[1:] != 4
-    )
+    travels = (np.diff(reports.column("vehicle").to_numpy()) == 0) & (reports.column("lane").to_numpy()[1:] != 4)
     moved = np.abs(np.diff(reports.column("position").to_numpy()))[travels]
     assert np.abs(moved - reports.column("speed").to_numpy()[1:][travels] * 44).max() <= 1
 

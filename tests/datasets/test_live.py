@@ -107,9 +107,7 @@ def test_a_second_feed_goes_on_numbering_after_the_first(tmp_path):
     feed(datasets.stock_batches(20), tmp_path, rate=10)
     first = {path: path.read_bytes() for path in tmp_path.iterdir()}
     feed(datasets.stock_batches(20, seed=1), tmp_path, rate=10)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"events-0000000{i}.parquet" for i in range(4)
-    ]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"events-0000000{i}.parquet" for i in range(4)]
     assert {path: path.read_bytes() for path in first} == first
 
 
@@ -125,9 +123,7 @@ def test_disorder_loses_nothing_and_delays_by_no_more_than_stated(tmp_path_facto
     for time in times.tolist():
         assert time > newest - disorder * 1e6
         newest = max(newest, time)
-    assert sorted(map(str, arrived.to_pylist())) == sorted(
-        map(str, datasets.cluster(400, rate=100).to_pylist())
-    )
+    assert sorted(map(str, arrived.to_pylist())) == sorted(map(str, datasets.cluster(400, rate=100).to_pylist()))
 
 
 def test_disorder_does_change_the_order_and_is_seeded(tmp_path):

@@ -23,9 +23,7 @@ def ticks(tmp_path):
 
 
 def test_columns_are_mapped_and_the_type_is_given(ticks):
-    table = load(
-        ticks, columns={"company": "sym", "price": "px"}, time="ts", time_unit="ms", event_type="Stock"
-    )
+    table = load(ticks, columns={"company": "sym", "price": "px"}, time="ts", time_unit="ms", event_type="Stock")
     assert table.column_names == ["type", "time", "company", "price"]
     assert table.slice(0, 1).to_pylist() == [{"type": "Stock", "time": NOON, "company": "IBM", "price": 10.5}]
 
@@ -100,9 +98,7 @@ def test_text_is_read_as_iso_8601_and_without_a_zone_as_utc(text, ending, tmp_pa
     ],
 )
 def test_time_stamps_become_utc_microseconds(value, kind, tmp_path):
-    pyarrow.parquet.write_table(
-        pa.table({"type": ["A"], "time": pa.array([value], kind)}), tmp_path / "t.parquet"
-    )
+    pyarrow.parquet.write_table(pa.table({"type": ["A"], "time": pa.array([value], kind)}), tmp_path / "t.parquet")
     assert load(tmp_path / "t.parquet").column("time").to_pylist() == [NOON]
 
 
@@ -165,9 +161,7 @@ def test_lines_are_right_after_blank_lines_and_line_breaks_in_quotes(tmp_path):
 
 
 def test_an_unreadable_iso_time_is_shown_with_its_line(tmp_path):
-    path = write(
-        tmp_path / "t.jsonl", '{"type":"A","time":"2024-01-02T00:00:00Z"}\n\n{"type":"A","time":"soon"}\n'
-    )
+    path = write(tmp_path / "t.jsonl", '{"type":"A","time":"2024-01-02T00:00:00Z"}\n\n{"type":"A","time":"soon"}\n')
     assert f"{path}:3: column time: 'soon' cannot be read as time" in fails(path)
 
 

@@ -37,8 +37,7 @@ def test_each_query_has_ten_different_variations_that_parse(query):
 def test_a_variation_changes_the_edge_predicate_alone():
     assert "M.load > NEXT(M).load * 1.2\n" in paper.variation("Q2", 1.2, "down").replace("AND ", "")
     assert (
-        paper.variation("Q2", 1.2, "down").replace("M.load > NEXT(M).load * 1.2", "M.load < NEXT(M).load")
-        == paper.Q2
+        paper.variation("Q2", 1.2, "down").replace("M.load > NEXT(M).load * 1.2", "M.load < NEXT(M).load") == paper.Q2
     )
 
 

@@ -31,9 +31,7 @@ DEEP = {
     "minus signs": lambda n: where("- " * n + "A.x"),
     "sums": lambda n: where("A.x" + "+1" * n),
     "products": lambda n: where("A.x" + "*1" * n),
-    "alternating AND and OR": lambda n: where(
-        "A.x AND (A.x OR (" * ((n + 1) // 2) + "A.y" + "))" * ((n + 1) // 2)
-    ),
+    "alternating AND and OR": lambda n: where("A.x AND (A.x OR (" * ((n + 1) // 2) + "A.y" + "))" * ((n + 1) // 2)),
 }
 
 

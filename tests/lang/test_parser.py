@@ -117,9 +117,7 @@ def test_group_by_is_written_with_a_hyphen_or_a_space(spelling: str) -> None:
 
 
 def test_comments_run_to_the_end_of_their_line() -> None:
-    assert parse("-- first\nRETURN COUNT(*) -- PATTERN B\nPATTERN A--last") == parse(
-        "RETURN COUNT(*) PATTERN A"
-    )
+    assert parse("-- first\nRETURN COUNT(*) -- PATTERN B\nPATTERN A--last") == parse("RETURN COUNT(*) PATTERN A")
 
 
 @pytest.mark.parametrize(
@@ -208,9 +206,7 @@ def test_a_number_keeps_its_value_and_its_type(text: str, value: float) -> None:
     assert (number.value, type(number.value)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
-    "text", ["A.x AND A.y AND A.z", "(A.x AND A.y) AND A.z", "((A.x AND (A.y AND A.z)))"]
-)
+@pytest.mark.parametrize("text", ["A.x AND A.y AND A.z", "(A.x AND A.y) AND A.z", "((A.x AND (A.y AND A.z)))"])
 def test_the_conjuncts_of_where_are_one_flat_tuple(text: str) -> None:
     assert where(text) == (X, Y, Z)
 
@@ -233,18 +229,14 @@ def test_an_equivalence_lists_common_and_scoped_attributes() -> None:
         ('AVG(S.count) AS "the mean"', Aggregate("AVG", "S", "count"), "the mean"),
     ],
 )
-def test_an_aggregate_has_the_name_it_is_given_or_one_of_its_own(
-    text: str, aggregate: Aggregate, name: str
-) -> None:
+def test_an_aggregate_has_the_name_it_is_given_or_one_of_its_own(text: str, aggregate: Aggregate, name: str) -> None:
     assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnAggregate(aggregate, name),)
 
 
 def test_having_speaks_of_aggregates_names_and_constants() -> None:
     assert having("COUNT(*) > 3 AND sector != 'x' OR count = 1") == Or(
         (
-            And(
-                (Comparison(">", Aggregate("COUNT"), Number(3)), Comparison("!=", Name("sector"), Text("x")))
-            ),
+            And((Comparison(">", Aggregate("COUNT"), Number(3)), Comparison("!=", Name("sector"), Text("x")))),
             Comparison("=", Name("count"), Number(1)),
         )
     )
@@ -273,9 +265,7 @@ def test_every_event_selection_is_known_in_any_case(semantics: Semantics) -> Non
     assert parse(f"RETURN COUNT(*) PATTERN A SEMANTICS {semantics.value.title()}").semantics is semantics
 
 
-@pytest.mark.parametrize(
-    "name", ["count", "time", "next", "min", "COUNT", "where", "group", "not", "true", "as"]
-)
+@pytest.mark.parametrize("name", ["count", "time", "next", "min", "COUNT", "where", "group", "not", "true", "as"])
 def test_a_keyword_after_a_dot_is_an_attribute(name: str) -> None:
     assert where(f"A.{name} > NEXT(A).{name}") == (
         Comparison(">", Attribute("A", name), Attribute("A", name, next=True)),

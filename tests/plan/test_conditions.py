@@ -57,10 +57,7 @@ def value(expression: Expression, previous: Event, following: Event) -> Any:
             values = [value(part, previous, following) for part in parts]
             decisive = isinstance(expression, Or)
             return decisive if decisive in values else (None if None in values else not decisive)
-        case (
-            Arithmetic(operator=sign, left=left, right=right)
-            | Comparison(operator=sign, left=left, right=right)
-        ):
+        case Arithmetic(operator=sign, left=left, right=right) | Comparison(operator=sign, left=left, right=right):
             sides = value(left, previous, following), value(right, previous, following)
             return None if None in sides else OPERATORS[sign](*sides)
     raise AssertionError(expression)
@@ -120,9 +117,7 @@ def test_a_constant_has_the_value_that_execution_would_find(condition: Expressio
     events,
     events,
 )
-def test_a_condition_taken_apart_means_the_same(
-    condition: Comparison, previous: Event, following: Event
-) -> None:
+def test_a_condition_taken_apart_means_the_same(condition: Comparison, previous: Event, following: Event) -> None:
     draft = Draft(Query((), None), {"x": AttributeType.INTEGER, "y": AttributeType.INTEGER})  # type: ignore[arg-type]
     match separate(condition, draft):
         case Equal(previous=before, next=after):

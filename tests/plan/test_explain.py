@@ -204,10 +204,7 @@ class Label:
 
     def overlaps(self, other: Label) -> bool:
         return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
 
@@ -218,11 +215,7 @@ def labels(node: ET.Element, x: float = 0, y: float = 0) -> Iterator[Label]:
     if node.tag.endswith("}text") and node.text:
         size = float(node.attrib["font-size"])
         width, baseline = text_width(node.text, size), y + float(node.attrib["y"])
-        left = (
-            x
-            + float(node.attrib["x"])
-            - width * {"start": 0, "middle": 0.5, "end": 1}[node.attrib["text-anchor"]]
-        )
+        left = x + float(node.attrib["x"]) - width * {"start": 0, "middle": 0.5, "end": 1}[node.attrib["text-anchor"]]
         yield Label(node.text, left, baseline - 0.7 * size, left + width, baseline + 0.1 * size)
     for child in node:
         yield from labels(child, x, y)

@@ -98,9 +98,7 @@ def test_the_plan_is_the_golden_one(name: str) -> None:
 
 
 def test_integers_of_the_schema_let_sums_be_rearranged() -> None:
-    query = counting(
-        "S+", "WHERE NEXT(S).t - S.t < 60 AND S.t + NEXT(S).t * 2 >= -(NEXT(S).t - S.t * S.t) + 1"
-    )
+    query = counting("S+", "WHERE NEXT(S).t - S.t < 60 AND S.t + NEXT(S).t * 2 >= -(NEXT(S).t - S.t * S.t) + 1")
     _compare(GOLDEN / "schema_integers.txt", f"{query}\n----\n{plan_text(analyze(query, SCHEMA))}")
 
 

@@ -81,9 +81,7 @@ def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     # Flink is one rival of the benchmarks and needs packages that conflict with Spark's.
-    wanted = project["dependencies"] + [
-        need for name, needs in extras.items() if name != "flink" for need in needs
-    ]
+    wanted = project["dependencies"] + [need for name, needs in extras.items() if name != "flink" for need in needs]
     pinned = {name_of(line) for line in (ROOT / "constraints.txt").read_text().splitlines()}
     assert {name_of(need) for need in wanted} <= pinned
 
@@ -93,9 +91,7 @@ def name_of(requirement: str) -> str:
 
 
 def test_no_file_names_a_package_registry() -> None:
-    hosts = re.compile(
-        "|".join(["pypi" + r"\.org", "python" + "hosted", r"registry\.npm" + "js", r"repo1?\.maven"])
-    )
+    hosts = re.compile("|".join(["pypi" + r"\.org", "python" + "hosted", r"registry\.npm" + "js", r"repo1?\.maven"]))
     found = []
     for path in text_files():
         try:

@@ -75,9 +75,7 @@ def test_a_link_leads_to_the_real_home(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert java.java_home() == tmp_path / "jvm"
 
 
-def test_the_launcher_drops_one_argument_and_keeps_all_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_launcher_drops_one_argument_and_keeps_all_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program = fake_java(tmp_path / "it's bundled", "25")
     monkeypatch.setattr(java, "_bundled", lambda: program)
     launcher = java.java_home() / "bin" / "java"

@@ -116,7 +116,7 @@ def judge_cases(spark: SparkSession, place: Path, cases: list[dict[str, Any]], s
 
 
 def test_random_cuts_and_disorder_give_the_rows_of_a_batch_on_worked_cases(spark: SparkSession, tmp_path: Path) -> None:
-    judge_cases(spark, tmp_path, random.Random(1).sample(worked_cases(), 24), seed=1)
+    judge_cases(spark, tmp_path, random.Random(1).sample(worked_cases(), 40), seed=1)
 
 
 @pytest.mark.slow

@@ -13,9 +13,7 @@ def plan_text(plan: Plan) -> str:
     lines: list[str] = []
     for title, template in zip(_titles(plan), plan.templates, strict=True):
         lines += [title, *_template(template)] if title else _template(template)
-    lines += _rows(
-        "local", (f"{_set(p.variables)}: {print_expression(p.condition)}" for p in plan.local_predicates)
-    )
+    lines += _rows("local", (f"{_set(p.variables)}: {print_expression(p.condition)}" for p in plan.local_predicates))
     common, scopes = plan.partitioning.common, plan.partitioning.scopes
     lines += _rows("common", [", ".join(common)] if common else [])
     lines += _rows("scopes", (f"{scope.attribute} of {_set(scope.variables)}" for scope in scopes))
@@ -26,10 +24,7 @@ def plan_text(plan: Plan) -> str:
     lines += _rows("slots", (f"{index}: {_slot(slot)}" for index, slot in enumerate(plan.slots)))
     lines += _rows(
         "outputs",
-        (
-            f"{o.name} = {o.function} of {', '.join(map(str, o.slots))}{' (hidden)' * o.hidden}"
-            for o in plan.outputs
-        ),
+        (f"{o.name} = {o.function} of {', '.join(map(str, o.slots))}{' (hidden)' * o.hidden}" for o in plan.outputs),
     )
     if plan.having is not None:
         lines += _rows("having", [print_expression(plan.having)])
@@ -87,10 +82,7 @@ def _link(template: Template, link: Link) -> str:
     parts = [f"{print_expression(e.previous)} = {print_expression(e.next)}" for e in link.equal]
     parts += [f"{print_expression(o.previous)} {o.operator} {print_expression(o.next)}" for o in link.ordered]
     parts += [f"scan {print_expression(condition)}" for condition in link.residual]
-    parts += [
-        f"NOT {index} ({print_pattern(template.negatives[index].template.pattern)})"
-        for index in link.negations
-    ]
+    parts += [f"NOT {index} ({print_pattern(template.negatives[index].template.pattern)})" for index in link.negations]
     return f", {link.path.value}: {'; '.join(parts)}" if parts else f", {link.path.value}"
 
 

@@ -46,9 +46,7 @@ _KEYWORDS = sorted({*KEYWORDS, *FUNCTIONS, "MIN", "LENGTH", "GROUP", "BY", "GROU
 
 
 _PLAIN = st.sampled_from(["A", "B", "S", "Stock", "End", "price", "x_1", "größe", "価格", "_"])
-_SPELT_LIKE_KEYWORDS = st.sampled_from(
-    [spelt for word in _KEYWORDS for spelt in (word, word.lower(), word.title())]
-)
+_SPELT_LIKE_KEYWORDS = st.sampled_from([spelt for word in _KEYWORDS for spelt in (word, word.lower(), word.title())])
 _ODD = st.one_of(
     st.sampled_from(["unit price", '"', "`", "1st", "a.b", "a--b", "new\nline", "'"]),
     st.text(min_size=1, max_size=6),
@@ -98,9 +96,7 @@ def _repeats(bodies: st.SearchStrategy[Pattern]) -> st.SearchStrategy[Repeat]:
 
 def numbers() -> st.SearchStrategy[Number]:
     """Whole numbers of any size, and every finite float."""
-    return st.one_of(
-        st.integers(-10, 10), st.integers(), st.floats(allow_nan=False, allow_infinity=False)
-    ).map(Number)
+    return st.one_of(st.integers(-10, 10), st.integers(), st.floats(allow_nan=False, allow_infinity=False)).map(Number)
 
 
 def constants() -> st.SearchStrategy[Expression]:
@@ -124,9 +120,7 @@ def aggregates() -> st.SearchStrategy[Aggregate]:
 
 def expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
     """What WHERE may hold: constants and attributes under every operator."""
-    return _expressions(
-        st.one_of(constants(), st.builds(Attribute, names(), names(), st.booleans())), max_leaves
-    )
+    return _expressions(st.one_of(constants(), st.builds(Attribute, names(), names(), st.booleans())), max_leaves)
 
 
 def having_expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
@@ -154,9 +148,7 @@ def _keeps_its_minus(operand: Expression) -> bool:
 
 
 def _several(smaller: st.SearchStrategy[Expression], kind: type) -> st.SearchStrategy[tuple[Expression, ...]]:
-    return st.lists(smaller.filter(lambda part: not isinstance(part, kind)), min_size=2, max_size=4).map(
-        tuple
-    )
+    return st.lists(smaller.filter(lambda part: not isinstance(part, kind)), min_size=2, max_size=4).map(tuple)
 
 
 def equivalences() -> st.SearchStrategy[Equivalence]:
@@ -185,9 +177,7 @@ def windows() -> st.SearchStrategy[Within]:
 
 def queries() -> st.SearchStrategy[Query]:
     """Whole queries; each optional clause is there or not."""
-    conjunct = st.one_of(
-        equivalences(), expressions().filter(lambda condition: not isinstance(condition, And))
-    )
+    conjunct = st.one_of(equivalences(), expressions().filter(lambda condition: not isinstance(condition, And)))
     return st.builds(
         Query,
         returns=returns(),

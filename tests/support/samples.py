@@ -9,9 +9,7 @@ _TESTS = Path(__file__).parent.parent
 def conformance_queries() -> list[str]:
     """Query texts of all conformance cases, without repetition, in the files' order."""
     files = sorted((_TESTS / "conformance").glob("*.json"))
-    return list(
-        dict.fromkeys(case["query"] for file in files for case in json.loads(file.read_text("utf-8")))
-    )
+    return list(dict.fromkeys(case["query"] for file in files for case in json.loads(file.read_text("utf-8"))))
 
 
 def example_queries() -> list[str]:

@@ -67,9 +67,7 @@ def cases(
     flags = {{"Conjunction": "AND", "Negation": "NOT", "Disjunction": "OR"}[flag] for flag in flags}
 
     where, grouped = draw(_equivalences(pattern, scopes=scopes and "AND" not in flags))
-    predicates = draw(
-        st.lists(_predicates(pattern), max_size=draw(st.sampled_from((1, 1, 2, 3))), unique=True)
-    )
+    predicates = draw(st.lists(_predicates(pattern), max_size=draw(st.sampled_from((1, 1, 2, 3))), unique=True))
     returned = draw(st.permutations([name for name in grouped if draw(st.booleans())]))
     aggregates = draw(st.lists(_aggregates(pattern), max_size=4, unique=True))
     semantics = draw(st.sampled_from(("", "", "skip-till-next-match", "contiguous")))
@@ -101,9 +99,7 @@ def cases(
     flags |= {"SCOPE"} if any("." in part for part in where) else set()
     flags |= {"NEXT"} if semantics == "skip-till-next-match" else set()
     flags |= {"CONTIGUOUS"} if semantics == "contiguous" else set()
-    flags |= {
-        name for name, text in clauses if name in {"WHERE", "GROUP-BY", "HAVING", "MIN LENGTH"} and text
-    }
+    flags |= {name for name, text in clauses if name in {"WHERE", "GROUP-BY", "HAVING", "MIN LENGTH"} and text}
     flags |= {"WITHIN"} if window else set()
     return Case(
         "\n".join(f"{name} {text}".strip() for name, text in clauses if text),
@@ -158,9 +154,7 @@ def _words(draw: st.DrawFn, pattern: Pattern) -> list[str]:
 
 def _is_done(rest: Rest) -> bool:
     """Whether a word may end here, as far as that is easily told: only parts that may be left out follow."""
-    return all(
-        isinstance(part, Star | Maybe) or (isinstance(part, Repeat) and not part.at_least) for part in rest
-    )
+    return all(isinstance(part, Star | Maybe) or (isinstance(part, Repeat) and not part.at_least) for part in rest)
 
 
 _NOISE = {
@@ -211,9 +205,7 @@ class _Places:
         names = (event_type, f"{event_type.lower()}1", f"{event_type.lower()}2", f"{event_type.lower()}3")
         if not self.distinct:
             return Atom(event_type, draw(st.sampled_from((names[0], names[0], names[1]))))
-        free = [name for name in names if name not in self.taken] or [
-            f"{event_type.lower()}{len(self.taken) + 4}"
-        ]
+        free = [name for name in names if name not in self.taken] or [f"{event_type.lower()}{len(self.taken) + 4}"]
         variable = draw(st.sampled_from(free[:2]))
         self.taken.add(variable)
         return Atom(event_type, variable)
