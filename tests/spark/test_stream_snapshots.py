@@ -20,13 +20,11 @@ from greta.engine.snapshots import (
     Index,
     StateError,
     Step,
-    StreamJob,
     from_bytes,
-    relevant,
     step,
-    stored_schema,
     to_bytes,
 )
+from greta.engine.stream_jobs import StreamJob, relevant, stored_schema
 
 CASES = [
     case

@@ -17,7 +17,7 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.engine.aggregate import plan_for
 from greta.engine.run import Numbers
-from greta.engine.snapshots import StreamJob, stored_schema
+from greta.engine.stream_jobs import StreamJob, stored_schema
 from greta.engine.tables import require_column
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.plan.nodes import Plan

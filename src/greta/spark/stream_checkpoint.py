@@ -9,7 +9,8 @@ from typing import Any
 
 from pyarrow import fs
 
-from greta.engine.snapshots import FORMAT, StateError, StreamJob, fingerprint
+from greta.engine.snapshots import FORMAT, StateError
+from greta.engine.stream_jobs import StreamJob, fingerprint
 from greta.errors import SetupError
 
 NOTE = "greta.json"

@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.partials import finish_partials
-from greta.engine.snapshots import StreamJob, from_bytes, readable, relevant, to_bytes
+from greta.engine.snapshots import from_bytes, to_bytes
+from greta.engine.stream_jobs import StreamJob, readable, relevant
 from greta.errors import DataError
 from greta.spark.columns import arrive, depart
 

@@ -17,7 +17,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from greta.engine.partials import WINDOW
-from greta.engine.snapshots import ChunkCache, Step, StreamJob, from_bytes, step, to_bytes
+from greta.engine.snapshots import ChunkCache, Step, from_bytes, step, to_bytes
+from greta.engine.stream_jobs import StreamJob
 from greta.spark.stream_checkpoint import filesystem
 
 LateEvents = Callable[[pa.Table, int], None]

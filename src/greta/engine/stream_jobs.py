@@ -1,0 +1,138 @@
+"""A query over a stream: what of its events must be kept, and which windows a watermark leaves open."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from greta.engine.columns import Columns
+from greta.engine.run import Numbers
+from greta.engine.times import Clock
+from greta.lang.nodes import Semantics
+from greta.lang.printer import print_expression
+from greta.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJob:
+    """A plan with windows, and the columns of its events: travels to executors as it is."""
+
+    plan: Plan
+    schema: pa.Schema
+    """Of the stored columns: time, type and the attributes that the plan reads."""
+    time: str
+    type: str
+    numbers: Numbers
+
+    @property
+    def clock(self) -> Clock:
+        """How the time column counts."""
+        return Clock.of(self.schema.field(self.time).type, self.time)
+
+    @property
+    def windows(self) -> tuple[int, int]:
+        """(within, slide) in the clock's units."""
+        assert self.plan.window is not None
+        return self.clock.units(self.plan.window)
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """What stored events depend on: a query of the same layout can go on from the same state.
+
+        Edge predicates, aggregates, HAVING and MIN LENGTH are no part of it: they are computed when a window closes.
+        """
+        within, slide = self.windows
+        contiguous = self.plan.semantics is Semantics.CONTIGUOUS
+        return {
+            "columns": {field.name: str(field.type) for field in self.schema},
+            "time": self.time,
+            "type": self.type,
+            "partition by": list(self.plan.partitioning.common),
+            "window": [within, slide],
+            "events": "all" if contiguous else sorted({_alternative(self.plan, v.name) for v in self.plan.variables}),
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """A short name of the layout."""
+        return fingerprint(self.layout)
+
+    def first_open(self, watermark: int) -> int:
+        """The first window that a watermark (milliseconds) leaves open: its end lies after it."""
+        within, slide = self.windows
+        return (watermark * self.clock.per_millisecond - within) // slide + 1
+
+    def last_window(self, instant: int) -> int:
+        """The last window that an instant in the clock's units falls into, or that begins before it."""
+        return instant // self.windows[1]
+
+
+def fingerprint(layout: Any) -> str:
+    """A short name of a layout, the same in every process."""
+    return hashlib.sha256(json.dumps(layout, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _alternative(plan: Plan, variable: str) -> str:
+    kind = next(v.event_type for v in plan.variables if v.name == variable)
+    conditions = sorted(print_expression(condition) for condition in plan.local_conditions(variable))
+    return " AND ".join([f"{kind} {variable}" if conditions else kind, *conditions])
+
+
+def stored_schema(plan: Plan, schema: pa.Schema, time: str, type_: str) -> pa.Schema:
+    """The columns that a stream keeps of events of a schema; event types in dictionary form."""
+    names = list(dict.fromkeys((time, type_, *plan.attributes)))
+    fields = [schema.field(name) for name in names]
+    return pa.schema([pa.field(f.name, _type_type(plan) if f.name == type_ else f.type) for f in fields])
+
+
+def _type_type(plan: Plan) -> pa.DataType:
+    return pa.string() if plan.semantics is Semantics.CONTIGUOUS else pa.dictionary(pa.int16(), pa.string())
+
+
+def readable(column: pa.ChunkedArray, clock: Clock) -> NDArray[np.bool_]:
+    """Where a time can be read: not NULL, and for numbers finite, at least 0 and not beyond all calendars."""
+    good = pc.is_valid(column)
+    if clock.kind != "timestamp":
+        seconds = column.cast(pa.float64())
+        most = 2.0**52 if clock.kind == "whole seconds" else 9.2e9
+        inside = pc.and_(pc.greater_equal(seconds, 0.0), pc.less_equal(seconds, most))
+        good = pc.and_(good, pc.fill_null(inside, False))
+    return np.asarray(good.to_numpy(), dtype=bool)
+
+
+def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The rows that can matter to the plan, in the stored columns, and their numbers; times must be readable.
+
+    Rows vanish that are NULL in an attribute they must agree on, and, except under contiguous semantics, rows that may
+    take no variable.
+    """
+    plan = job.plan
+    columns = Columns(table)
+    keep = np.ones(table.num_rows, dtype=bool)
+    for name in plan.partitioning.common:
+        keep &= columns.attribute(name).is_valid().to_numpy(zero_copy_only=False)
+    types = table.column(job.type).cast(pa.string())
+    if plan.semantics is not Semantics.CONTIGUOUS:
+        takes = np.zeros(table.num_rows, dtype=bool)
+        for variable in plan.variables:
+            may = pc.fill_null(pc.equal(types, variable.event_type), False).to_numpy().copy()
+            for condition in plan.local_conditions(variable.name):
+                may &= columns.holds(condition)
+            takes |= may
+        keep &= takes
+        # One dictionary for all chunks, so that joining them copies no text.
+        names = pa.array(plan.event_types, pa.string())
+        codes = pc.index_in(types, value_set=names).cast(pa.int16())
+        chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in codes.chunks]
+        types = pa.chunked_array(chunks, _type_type(plan))
+    kept = table.select(job.schema.names).set_column(
+        job.schema.names.index(job.type), job.schema.field(job.type), types
+    )
+    return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
