@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from greta.engine.tables import contiguous
 from greta.kernels.numbers import NOTHING
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def as_array(value: Value, length: int) -> pa.Array:
     """A constant becomes a column of itself."""
     if isinstance(value, pa.Scalar):
         return pa.repeat(value, length)
-    if isinstance(value, pa.ChunkedArray):
-        return value.combine_chunks()
-    return value
+    return contiguous(value)
 
 
 def encode(array: pa.Array) -> tuple[Codes, Decoder]:

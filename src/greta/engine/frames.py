@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
+from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan, Template
 
@@ -110,9 +111,7 @@ class Stream:
 
 def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Mask:
     """Per row the variables of its event type; NULL and unknown types have none."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    array = contiguous(column)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     names = encoded.dictionary.cast(pa.string()).to_pylist()
     masks = np.zeros(len(names) + 1, dtype=np.uint64)

@@ -19,13 +19,13 @@ from greta.engine.aggregate import decoders, merged_groups
 from greta.engine.codes import Decoder, encode
 from greta.engine.frames import Cut, Stream
 from greta.engine.partitions import number_keys
-from greta.engine.results import Merged, finish, merge
+from greta.engine.results import Merged, decode_extremes, finish, merge
 from greta.engine.run import Numbers
-from greta.engine.tables import attribute_type
+from greta.engine.tables import attribute_type, contiguous
 from greta.engine.times import Clock
 from greta.engine.values import prepare
 from greta.kernels.numbers import NOTHING
-from greta.plan.nodes import AttributeType, Plan, Slot, SlotKind
+from greta.plan.nodes import AttributeType, Plan, SlotKind
 
 WINDOW = "window"
 _EXTREMES = (SlotKind.MIN, SlotKind.MAX)
@@ -114,23 +114,13 @@ def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str
     merged = merge([Merged(keys.codes.astype(np.int64), window, adds, maxes)])
     example = pa.array(keys.example)
     attributes = {
-        name: _cast(_one(parts.column(f"group_{at}").take(example)), _plain(schema.field(name).type))
+        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), _plain(schema.field(name).type))
         for at, name in enumerate(plan.group)
     }
     floating = {at for at in range(len(plan.slots)) if _floating(plan, at, schema)}
     clock = Clock.of(schema.field(time).type, time)
     rows = finish(plan, clock, merged, attributes, ways, numbers, floating)
     return rows.cast(output_schema(plan, schema, time, numbers))
-
-
-def decode_extremes(slot: Slot, codes: NDArray[np.int64], decode: Decoder) -> pa.Array:
-    """Values of an extreme slot, NULL where there was none."""
-    none = codes == NOTHING
-    if none.all():
-        return pa.nulls(len(codes), decode(codes[:0]).type)
-    plain = -codes if slot.kind is SlotKind.MIN else codes.copy()
-    plain[none] = plain[~none][0]
-    return pc.if_else(pa.array(~none), decode(plain), None)
 
 
 def _floating(plan: Plan, at: int, schema: pa.Schema) -> bool:
@@ -144,13 +134,6 @@ def _plain(type_: pa.DataType) -> pa.DataType:
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array if array.type == type_ else array.cast(type_)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    return array
 
 
 def _keyed(array: pa.Array) -> pa.Array:
@@ -190,7 +173,7 @@ def _hexadecimal(value: Fraction) -> str:
 
 def _read_numbers(column: pa.ChunkedArray, wide: pa.ChunkedArray) -> NDArray[Any]:
     if wide.null_count == len(wide):
-        return np.asarray(_one(column).to_numpy(zero_copy_only=False))
+        return np.asarray(contiguous(column).to_numpy(zero_copy_only=False))
     result = np.array(column.to_pylist(), dtype=object)
     for row, text in enumerate(wide.to_pylist()):
         if text is not None:

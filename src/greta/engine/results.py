@@ -18,11 +18,12 @@ from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
 from greta.engine.partitions import Frame, number_keys
 from greta.engine.run import Block, Numbers
+from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.engine.values import evaluate
 from greta.kernels.numbers import NOTHING
 from greta.kernels.sorting import argsort
-from greta.plan.nodes import Output, Plan, SlotKind
+from greta.plan.nodes import Output, Plan, Slot, SlotKind
 
 Int = NDArray[np.int64]
 
@@ -57,11 +58,11 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     for name in plan.group:
         column = stream.columns.table.column(name)
         if name in plan.partitioning.common or name not in scope_of:
-            values[name] = _combine(column.take(pa.array(example[frame.common])))
+            values[name] = contiguous(column.take(pa.array(example[frame.common])))
         else:
             codes = frame.scope_values[scope_of[name]]
             rows = np.append(stream.scope_keys(name).example, 0)[codes]
-            values[name] = _combine(column.take(pa.array(rows, mask=codes < 0)))
+            values[name] = contiguous(column.take(pa.array(rows, mask=codes < 0)))
     count = len(frame.common)
     if not plan.group:
         return Groups(np.zeros(count, dtype=np.int64), {}, whole=False)
@@ -71,13 +72,6 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     keys = number_keys([_without_null(array) for array in values.values()], count)
     attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
-
-
-def _combine(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    return array
 
 
 def _without_null(array: pa.Array) -> pa.Array:
@@ -212,13 +206,7 @@ def _output(
         case "COUNT":
             return _digits(merged.adds[slot]) if numbers == "exact" else _doubles(merged.adds[slot])
         case "MIN" | "MAX":
-            codes = merged.maxes[slot]
-            none = codes == NOTHING
-            codes = np.where(none, 0, -codes if plan.slots[slot].kind is SlotKind.MIN else codes)
-            if not len(codes) or none.all():
-                return pa.nulls(len(codes), decoders[slot](codes[:0]).type)
-            codes[none] = codes[~none][0]
-            return pc.if_else(pa.array(~none), decoders[slot](codes), None)
+            return decode_extremes(plan.slots[slot], merged.maxes[slot], decoders[slot])
         case "SUM":
             values = merged.adds[output.slots[1]]
             exact = numbers == "exact" and slot not in floating
@@ -230,6 +218,16 @@ def _output(
             return pc.if_else(pa.array(some.astype(bool)), result, None)
         case "AVG":
             return _averages(merged.adds[slot], merged.adds[output.slots[1]])
+
+
+def decode_extremes(slot: Slot, codes: NDArray[np.int64], decode: Decoder) -> pa.Array:
+    """Values of an extreme slot, NULL where there was none."""
+    none = codes == NOTHING
+    if none.all():
+        return pa.nulls(len(codes), decode(codes[:0]).type)
+    plain = -codes if slot.kind is SlotKind.MIN else codes.copy()
+    plain[none] = plain[~none][0]
+    return pc.if_else(pa.array(~none), decode(plain), None)
 
 
 def _averages(sums: NDArray[Any], values: NDArray[Any]) -> pa.Array:

@@ -87,3 +87,10 @@ def require_column(schema: pa.Schema, name: str, role: str, option: str) -> None
     hint = did_you_mean(name, schema.names) or f"name the column with {option}=..."
     columns = ", ".join(schema.names[:20]) or "none"
     raise SchemaError(f"the events have no {role} column {name!r} (columns: {columns})", hint=hint)
+
+
+def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One array of a column, however many chunks it came in."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=column.type)

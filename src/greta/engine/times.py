@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from greta.engine.tables import contiguous
 from greta.errors import DataError
 from greta.plan.nodes import Window
 
@@ -102,9 +103,7 @@ class Clock:
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    array = contiguous(column)
     return np.asarray(array.view(pa.int64()).to_numpy(zero_copy_only=False))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from greta.engine.tables import contiguous
 from greta.errors import DataError
 from greta.lang.nodes import (
     Aggregate,
@@ -89,9 +90,7 @@ def as_double(value: float) -> float:
 
 def prepare(column: pa.ChunkedArray) -> pa.Array:
     """One contiguous array of a plain type, with NaN as NULL."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    array = contiguous(column)
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_decimal(array.type) or pa.types.is_float16(array.type) or pa.types.is_float32(array.type):
