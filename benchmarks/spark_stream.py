@@ -159,14 +159,14 @@ def latency(spark: SparkSession, way: str, rate: float, seconds: float, partitio
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller micro-batches")
-    parser.add_argument("--events", type=int, default=200_000, help="events per micro-batch")
+    parser.add_argument("--quick", action="store_true", help="few micro-batches, throughput at 20k partitions only")
+    parser.add_argument("--events", type=int, default=400_000, help="events per micro-batch")
     parser.add_argument("--batches", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=60.0, help="length of each latency run")
     parser.add_argument("--rate", type=float, default=2_000.0, help="events per second of event time")
     parser.add_argument("--output", type=Path)
     options = parser.parse_args()
-    events, batches = (100_000, 5) if options.quick else (options.events, options.batches)
+    events, batches = options.events, (5 if options.quick else options.batches)
     spark = greta.spark.session(
         "local[2]",
         spark_sql_shuffle_partitions="2",
