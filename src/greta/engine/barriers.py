@@ -43,6 +43,8 @@ def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scop
 def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Codes | None]:
     """Per negative in the middle: the cut-off of every event of the frame."""
     result: list[Codes | None] = []
+    if not template.negatives:
+        return result
     time = stream.time[frame.rows]
     for negative, barrier in zip(template.negatives, barriers, strict=True):
         if negative.place is not Place.BETWEEN:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.kernels.sorting import argsort, is_sorted, order_by_group
+from greta.kernels.sorting import argsort, is_sorted, number_densely, order_by_group
 
 Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
@@ -29,7 +29,7 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
     """Number the combinations of values. O(rows)."""
     if not columns:
         return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
-    combined = np.zeros(rows, dtype=np.int64)
+    combined = np.empty(0, dtype=np.int64)
     null = np.zeros(rows, dtype=bool)
     size = 1
     for column in columns:
@@ -39,7 +39,8 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
         if indices.null_count:
             null |= indices.is_null().to_numpy(zero_copy_only=False)
             indices = pc.fill_null(indices, 0)
-        combined = combined * distinct + indices.to_numpy(zero_copy_only=False)
+        numbers = indices.to_numpy(zero_copy_only=False)
+        combined = numbers.astype(np.int64) if size == 1 else combined * distinct + numbers
         size *= distinct
         if size > 2**31:
             combined, size = _renumber(combined)
@@ -56,14 +57,7 @@ def _dense(codes: Int, null: NDArray[np.bool_], size: int) -> tuple[NDArray[np.i
     """Numbers without gaps, in the order of the codes."""
     if size > 4 * len(codes) + 1024:
         codes, size = _renumber(codes)
-    example = np.full(size, -1, dtype=np.int64)
-    rows = np.flatnonzero(~null)[::-1]
-    example[codes[rows]] = rows
-    used = example >= 0
-    number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-    dense = number[codes]
-    dense[null] = -1
-    return dense, int(used.sum()), example[used]
+    return number_densely(codes, null, size)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,31 @@ def is_sorted(values: NDArray[np.int64]) -> bool:
 
 
 @kernel
+def number_densely(
+    codes: NDArray[np.int64], null: NDArray[np.bool_], size: int
+) -> tuple[NDArray[np.int32], int, NDArray[np.int64]]:
+    """Numbers 0, 1, 2, … for the codes that occur, in their order; how many; and the first row of each.
+
+    Codes are below ``size``; rows that are NULL get -1.
+    """
+    first = np.full(size, -1, dtype=np.int64)
+    for row in range(codes.shape[0] - 1, -1, -1):
+        if not null[row]:
+            first[codes[row]] = row
+    number = np.empty(size, dtype=np.int32)
+    count = 0
+    for code in range(size):
+        if first[code] >= 0:
+            number[code] = count
+            first[count] = first[code]
+            count += 1
+    dense = np.empty(codes.shape[0], dtype=np.int32)
+    for row in range(codes.shape[0]):
+        dense[row] = -1 if null[row] else number[codes[row]]
+    return dense, count, first[:count].copy()
+
+
+@kernel
 def order_by_group(
     groups: NDArray[np.int32], count: int, order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
