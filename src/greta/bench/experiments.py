@@ -132,7 +132,7 @@ def _market() -> Experiment:
 
 
 def _negation() -> Experiment:
-    sizes = (50, 100, 200, 250, 300, 350, 10_000, 100_000)
+    sizes = (50, 100, 200, 250, 300, 350, 400, 450, 500, 10_000, 100_000)
     return Experiment(
         "events-negation",
         "Events per window, with a negative sub-pattern (Q1 in two parts, ten companies)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from greta.bench.results import Run
 from greta.errors import DataError, SetupError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
 _COLOURS = {
@@ -86,14 +87,21 @@ def _figure(experiment: Experiment, runs: list[Run], directory: Path) -> Path:
             axes.set_xscale("log")
         if not numeric:
             axes.set_xticks(range(len(experiment.points)), [str(p.x) for p in experiment.points], rotation=30)
-    handles, labels = panels[0].get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    panels[0].legend(unique.values(), unique.keys(), fontsize=8)
+    figure.legend(*_legend(panels), loc="outside right upper", fontsize=8)
     figure.suptitle(f"{experiment.title}: × did not finish", fontsize=11)
     file = directory / f"{experiment.name}.png"
     figure.savefig(file, dpi=110)
     plt.close(figure)
     return file
+
+
+def _legend(panels: Iterable[Axes]) -> tuple[list[Artist], list[str]]:
+    """One entry per strategy, from whichever panel shows it."""
+    found: dict[str, Artist] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return list(found.values()), list(found)
 
 
 def _line(axes: Axes, experiment: Experiment, runs: list[Run], metric: str, numeric: bool, marker: str) -> None:
@@ -112,7 +120,7 @@ def _line(axes: Axes, experiment: Experiment, runs: list[Run], metric: str, nume
     if points:
         axes.plot(*zip(*points, strict=True), marker=marker, markersize=4, color=colour, label=strategy, lw=1.4)
     if crosses:
-        axes.plot(*zip(*crosses, strict=True), "x", markersize=8, color=colour, mew=2, label=f"{strategy} ×")
+        axes.plot(*zip(*crosses, strict=True), "x", markersize=8, color=colour, mew=2, label=strategy)
         if points:
             axes.plot(*zip(points[-1], crosses[0], strict=True), ":", color=colour, lw=1)
 
