@@ -168,7 +168,7 @@ def stream(
 
 
 def _session(master: str, packages: list[str] | None) -> Any:
-    from greta.spark.session import session
+    from greta.spark.sessions import session
 
     settings = {
         "spark_sql_streaming_stateStore_rocksdb_changelogCheckpointing_enabled": "true",

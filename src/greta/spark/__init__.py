@@ -15,12 +15,12 @@ from greta.errors import SetupError
 
 if TYPE_CHECKING:
     from greta.spark.batch import aggregate
-    from greta.spark.session import session
+    from greta.spark.sessions import session
     from greta.spark.sql import register
 
 __all__ = ["aggregate", "register", "session"]
 
-_HOME = {"aggregate": "batch", "register": "sql", "session": "session"}
+_HOME = {"aggregate": "batch", "register": "sql", "session": "sessions"}
 
 
 def __getattr__(name: str) -> object:
