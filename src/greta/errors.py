@@ -7,6 +7,8 @@ line with carets under the place::
       PATTERN NOT Accident A
               ^^^^^^^^^^^^^^
     hint: give it a positive neighbour: SEQ(NOT Accident A, Position P+)
+
+Names come from users and their data, so whatever a terminal would obey rather than show is written as an escape.
 """
 
 from __future__ import annotations
@@ -83,11 +85,14 @@ class QueryError(GretaError):
         return self.span.start - (self.text.rfind("\n", 0, self.span.start) + 1) + 1
 
     def __str__(self) -> str:
-        lines = [f"{self.source}: {self.message}"]
+        lines = [f"{visible(self.source)}: {visible(self.message)}"]
         if self.text is not None and self.line is not None:
-            lines = [f"{self.source}:{self.line}: {self.message}", *_carets(self.text, self.span)]
+            lines = [
+                f"{visible(self.source)}:{self.line}: {visible(self.message)}",
+                *_carets(self.text, self.span),
+            ]
         if self.hint:
-            lines.append(f"hint: {self.hint}")
+            lines.append(f"hint: {visible(self.hint)}")
         return "\n".join(lines)
 
 
@@ -120,15 +125,34 @@ def _carets(text: str, span: Span) -> list[str]:
     end = text.find("\n", span.start)
     end = len(text) if end < 0 else end
     first = max(begin, span.start - _WIDTH // 2) if end - begin > _WIDTH else begin
-    shown = text[first : min(end, first + _WIDTH)].replace("\t", " ")
-    width = max(1, min(span.stop, first + len(shown)) - span.start)
-    return ["  " + shown.rstrip("\r"), "  " + " " * (span.start - first) + "^" * width]
+    line = text[first : min(end, first + _WIDTH)].replace("\t", " ").rstrip("\r")
+    # An escape is longer than what it stands for: the carets go under the line as it is shown.
+    before, marked, after = (
+        visible(part)
+        for part in (
+            line[: span.start - first],
+            line[span.start - first : span.stop - first],
+            line[span.stop - first :],
+        )
+    )
+    return [f"  {before}{marked}{after}", "  " + " " * len(before) + "^" * max(1, len(marked))]
 
 
 def _rebuild(
     kind: type[QueryError], message: str, span: Span, hint: str | None, text: str | None, source: str
 ) -> QueryError:
     return kind(message, span=span, hint=hint, text=text, source=source)
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""The text with everything that prints as nothing, or as something else, escaped; ``keep`` stays as it is.
+
+    >>> visible("red \x1b[31m and \u202etxet")
+    'red \\x1b[31m and \\u202etxet'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:

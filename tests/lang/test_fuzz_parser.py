@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greta.errors import GretaError, QuerySyntaxError
+from greta.errors import GretaError, QuerySyntaxError, visible
 from greta.lang.parser import parse
 from support.samples import conformance_queries, example_queries
 
@@ -61,7 +61,7 @@ def check(text: str) -> bool:
         assert parse(str(query)) == query
         return True
     assert problem.hint
-    assert problem.message in str(problem)
+    assert visible(problem.message) in str(problem)
     assert 0 <= problem.span.start <= len(text)
     return False
 

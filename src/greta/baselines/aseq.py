@@ -1,4 +1,4 @@
-"""A-Seq: prefix counters per window for sequences of fixed length (§10).
+"""A-Seq: prefix counters per window for sequences of fixed length (§11).
 
 Counts without building, in O(1) per event and state, but knows neither Kleene closure nor nested patterns nor
 edge predicates. A negated event resets the counter of the prefix before it.

@@ -1,4 +1,4 @@
-"""CET: the graph of events with all partial trends stored and reused, each an event and a shorter trend (§9.1).
+"""CET: the graph of events with all partial trends stored and reused, each an event and a shorter trend (§10.1).
 
 Every sub-trend is built once, so it is faster than depth-first construction, at the price of keeping as many
 partial trends in memory as there are. Aggregates are carried along: a longer trend reuses those of the shorter.

@@ -1,4 +1,4 @@
-"""Flattening: one query of fixed length for each length up to that of the longest trend (§9.1, Flink).
+"""Flattening: one query of fixed length for each length up to that of the longest trend (§10.1, Flink).
 
 This is how systems without Kleene closure answer. Each length starts anew, partial sequences are kept as a
 stream processor keeps them, and NOT is judged on whole sequences, so it saves nothing.

@@ -1,6 +1,6 @@
 """What greta is measured against, behind one interface: a query and events in, rows or "did not finish" out.
 
-The rivals are those of the paper's evaluation and related work (§9, §10): SASE, CET and flattened sequence
+The rivals are those of the paper's evaluation and related work (§10, §11): SASE, CET and flattened sequence
 queries build every trend and aggregate them afterwards; A-Seq counts without building, but fixed lengths only.
 All are plain Python over the plan's templates, cell by cell: a cell is one partition in one window.
 """

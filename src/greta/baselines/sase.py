@@ -1,4 +1,4 @@
-"""SASE: stacks of events with pointers, depth-first construction of all trends, then aggregation (§9.1).
+"""SASE: stacks of events with pointers, depth-first construction of all trends, then aggregation (§10.1).
 
 Memory is stacks, pointers and the one trend under construction; time grows with the number of trends, and
 sub-trends are built again for each longer trend that has them.

@@ -1,4 +1,4 @@
-"""What is measured: every experiment is data that names its claim (§9, and what the paper leaves open)."""
+"""What is measured: every experiment is data that names its claim (§10, and what the paper leaves open)."""
 
 from __future__ import annotations
 

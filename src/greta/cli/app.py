@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from greta import __version__
-from greta.errors import GretaError
+from greta.errors import GretaError, visible
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
@@ -85,5 +85,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=None if arguments is None else list(arguments), prog_name="greta")
     except GretaError as error:
-        print(error, file=sys.stderr)
+        print(visible(str(error), keep="\n"), file=sys.stderr)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Loads of mappers under jobs: the stream of Q2, as the paper's table of attribute values has it (§9.1).
+"""Loads of mappers under jobs: the stream of Q2, as the paper's table of attribute values has it (§10.1).
 
 Mapper and job are uniform over 0–10, CPU and memory uniform over 0–1k, load is Poisson with λ = 100, and 3k
 events come per second. Each (job, mapper) goes through one job run after another: Start, measurements, End.

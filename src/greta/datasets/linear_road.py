@@ -1,4 +1,4 @@
-"""Position reports in Linear Road's form: the stream of Q3 (§9.1, Linear Road data set).
+"""Position reports in Linear Road's form: the stream of Q3 (§10.1, Linear Road data set).
 
 Vehicles travel on expressways of 100 one-mile segments in two directions and report every 30 seconds. Their
 number grows until the stream reaches its peak rate. They slow down on full roads and behind accidents.

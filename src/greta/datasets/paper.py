@@ -1,7 +1,7 @@
 """The paper's own little streams and queries: worked examples whose results can be checked by hand.
 
 ``Q1``, ``Q2`` and ``Q3`` are the queries of the introduction, ``variation`` makes those of the evaluation
-(§9.1), and ``EXAMPLES`` pairs the streams of the figures with queries and the numbers of trends they hold.
+(§10.1), and ``EXAMPLES`` pairs the streams of the figures with queries and the numbers of trends they hold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stock trades as prices walking on ticks: the stream of Q1 (§9.1, stock data set).
+"""Stock trades as prices walking on ticks: the stream of Q1 (§10.1, stock data set).
 
 A company's price moves by whole ticks of 0.01. Its walk has a direction that lasts a while and then turns,
 so that there are up-trends and down-trends of many lengths. It is reflected at one tick, the lowest price.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from greta.errors import QuerySyntaxError
+from greta.errors import NOWHERE, QuerySyntaxError
 from greta.lang.builder import Clause, Clauses
 from greta.lang.lexer import MAX_DEPTH, too_deep
 from greta.lang.nodes import (
@@ -57,6 +57,7 @@ def assemble(clauses: Clauses, text: str) -> Query:
         group_by=value("GROUP-BY", ()),
         having=having,
         window=_window(said.get("WITHIN"), said.get("SLIDE")),
+        min_length_span=said["MIN LENGTH"].span if "MIN LENGTH" in said else NOWHERE,
         text=text,
     )
 

@@ -333,6 +333,7 @@ class Query:
     group_by: tuple[GroupAttribute, ...] = ()
     having: Expression | None = None
     window: Within | None = None
+    min_length_span: Span = _span()
     text: str | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:

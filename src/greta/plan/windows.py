@@ -15,6 +15,7 @@ def set_window(draft: Draft) -> None:
     if not 1 <= query.min_length <= MAX_MIN_LENGTH:
         raise QueryMeaningError(
             f"MIN LENGTH is from 1 to {MAX_MIN_LENGTH:,}, not {query.min_length:,}",
+            span=query.min_length_span,
             hint="leave MIN LENGTH out for trends of any length, or ask for fewer events: MIN LENGTH 2",
         )
     if query.window is None:

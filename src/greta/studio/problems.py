@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from greta.errors import GretaError, QueryError
+from greta.errors import GretaError, QueryError, visible
 
 
 class StudioError(GretaError):
@@ -19,9 +19,12 @@ def describe(error: GretaError, text: str | None = None) -> dict[str, Any]:
     """The parts of an error: ``message``, ``hint``, and for queries ``carets`` and offsets in the text."""
     if not isinstance(error, QueryError):
         message, _, hint = str(error).partition("\nhint: ")
-        return {"message": message, "hint": hint or None}
+        return {"message": visible(message, keep="\n"), "hint": visible(hint, keep="\n") or None}
     error.locate(text)
-    described: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    described: dict[str, Any] = {
+        "message": visible(error.message),
+        "hint": None if error.hint is None else visible(error.hint),
+    }
     if error.line is not None:
         lines = str(error).split("\n")
         described |= {
