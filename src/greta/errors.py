@@ -126,15 +126,9 @@ def _carets(text: str, span: Span) -> list[str]:
     end = len(text) if end < 0 else end
     first = max(begin, span.start - _WIDTH // 2) if end - begin > _WIDTH else begin
     line = text[first : min(end, first + _WIDTH)].replace("\t", " ").rstrip("\r")
+    start, stop = span.start - first, span.stop - first
     # An escape is longer than what it stands for: the carets go under the line as it is shown.
-    before, marked, after = (
-        visible(part)
-        for part in (
-            line[: span.start - first],
-            line[span.start - first : span.stop - first],
-            line[span.stop - first :],
-        )
-    )
+    before, marked, after = (visible(part) for part in (line[:start], line[start:stop], line[stop:]))
     return [f"  {before}{marked}{after}", "  " + " " * len(before) + "^" * max(1, len(marked))]
 
 
