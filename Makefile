@@ -22,7 +22,8 @@ test: lint types layers unit ## run all checks and tests: what CI runs
 
 check: test ## the same as make test
 
-unit: $(READY) ## run the tests alone
+unit: $(READY) ## run the tests alone, those in a browser included where there is one
+	@$(PYTHON) tools/browser.py
 	$(BIN)/python -m pytest
 
 lint: $(READY) ## check style and formatting
@@ -40,10 +41,11 @@ layers: $(READY) ## check that imports go down only
 	$(BIN)/lint-imports
 
 test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
-	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not browser"
+	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/engine
 
-test-browser: $(READY) ## run the studio's tests in headless Chromium, where there is one
+test-browser: $(READY) ## run the studio's tests in headless Chromium alone
+	@$(PYTHON) tools/browser.py
 	$(BIN)/python -m pytest -m browser tests/studio
 
 bench: $(READY) ## run all benchmarks (long)

@@ -1,4 +1,4 @@
-"""Make .venv ready for work: pinned packages, greta itself, and a Java for Spark if none is there.
+"""Make .venv ready for work: pinned packages, greta itself, a Java for Spark if none is there, compiled kernels.
 
 Needs nothing but Python's standard library; ``make`` runs it when the pins changed. Running it again on a
 ready environment changes nothing.
@@ -39,8 +39,11 @@ def main() -> None:
         install("--editable", f".[{EXTRAS},java]")
         if not has_java():
             run(PYTHON, "-c", "from greta.spark.java import find_java; find_java()")
+    # The first query ever would wait for this, without a word.
+    say("compiling the kernels (a minute or two on the first run)")
+    run(PYTHON, "-m", "greta.engine.warm")
     STAMP.touch()
-    say("ready")
+    say("ready: .venv/bin/greta --help lists what there is")
 
 
 def say(message: str) -> None:

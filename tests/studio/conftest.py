@@ -1,5 +1,8 @@
-"""One studio for all tests of a module: its worker processes take a while to warm up."""
+"""One studio for all tests of a module, one browser for all modules: both take a while to warm up."""
 
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from greta.studio.app import Settings, create_app
+from support.browser import Page
 
 HOST = "127.0.0.1:8400"
 
@@ -37,3 +41,37 @@ def finish(client: TestClient) -> Callable[..., dict[str, Any]]:
         return run
 
     return run
+
+
+@pytest.fixture(scope="session")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The output of a stream, which the studio in the browser follows."""
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="session")
+def address(directory: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "greta.cli", "studio", "--no-browser", "--port", "0", "--follow", str(directory)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as studio:
+        assert studio.stderr is not None
+        yield studio.stderr.readline().split()[2]
+        studio.send_signal(signal.SIGINT)
+        said = studio.stderr.read()
+        assert studio.wait(timeout=20) == 0
+    assert "Traceback" not in said, said
+
+
+@pytest.fixture(scope="session")
+def browser(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    pytest.importorskip("selenium", reason="selenium is not installed")
+    browser = Page(address, tmp_path_factory.mktemp("profile"))
+    yield browser
+    browser.driver.quit()
+
+
+@pytest.fixture
+def page(browser: Page) -> Iterator[Page]:
+    """The page, of which no test leaves an error on the browser's console behind."""
+    browser.size(1280, 1000)
+    yield browser
+    assert browser.problems() == []

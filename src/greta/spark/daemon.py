@@ -10,17 +10,11 @@ from pyspark import daemon
 
 
 def load_kernels() -> None:
-    """Run queries over two events each, so that the usual kernels are loaded."""
-    from greta.engine import aggregate
+    """Load the usual kernels."""
+    from greta.engine.warm import warm
 
-    events = [{"type": "A", "time": time, "x": float(time), "g": "g"} for time in (1, 2)]
-    for where in ("[g]", "[g] AND A.x < NEXT(A).x"):
-        for numbers in ("double", "exact"):
-            aggregate(
-                events,
-                f"RETURN g, COUNT(*) PATTERN A+ WHERE {where} GROUP-BY g WITHIN 4 seconds SLIDE 1 second",
-                numbers=numbers,
-            )
+    warm("usual")
+    warm("exact")
 
 
 if __name__ == "__main__":

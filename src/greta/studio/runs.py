@@ -14,6 +14,9 @@ from greta.studio.limits import Limits
 from greta.studio.problems import StudioError
 from greta.studio.workers import Worker, WorkerError
 
+COMPILING_SECONDS = 8.0
+"""Loading the engine from disk takes about two seconds; what takes longer than this is a first start that compiles."""
+
 State = Literal["running", "done", "failed", "cancelled"]
 
 
@@ -26,7 +29,7 @@ class Run:
     source: dict[str, Any]
     result: Path
     state: State = "running"
-    phase: str = "starting the engine (the first start ever compiles it, up to a minute)"
+    phase: str = "starting the engine"
     done: float | None = None
     began: float = field(default_factory=monotonic)
     ended: float | None = None
@@ -56,14 +59,28 @@ class Runs:
         self._kept: dict[str, Run] = {}
         self._idle = [Worker()]
         self._warming: asyncio.Task[None] | None = None
+        self._compiling: asyncio.Task[None] | None = None
 
     def warm(self) -> None:
         """Start the engine before it is needed; runs wait for it, so that only one process compiles."""
         self._warming = asyncio.create_task(self._warm(self._idle[0]))
 
     async def _warm(self, worker: Worker) -> None:
+        began = monotonic()
         with suppress(WorkerError):
-            await worker.ask("warm")
+            await worker.ask("warm", part="usual")
+        if monotonic() - began > COMPILING_SECONDS:
+            self._compiling = asyncio.create_task(self._compile_the_rest())
+
+    async def _compile_the_rest(self) -> None:
+        """Nobody waits for this, so it has a process of its own, which ends when it is done."""
+        worker = Worker()
+        try:
+            for part in ("exact", "selection"):
+                with suppress(WorkerError):
+                    await worker.ask("warm", part=part)
+        finally:
+            await worker.stop()
 
     def start(self, query: str, source: dict[str, Any], numbers: str) -> Run:
         """Begin a run; ``StudioError`` where too many are under way."""
@@ -103,11 +120,20 @@ class Runs:
         """End all runs and all workers."""
         for key in list(self._kept):
             await self.cancel(key)
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait([self._warming])
+        for task in (self._warming, self._compiling):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         for worker in self._idle:
             await worker.stop()
+
+    async def _wait_for_engine(self, run: Run) -> None:
+        if self._warming is None:
+            return
+        done, _ = await asyncio.wait([self._warming], timeout=COMPILING_SECONDS)
+        if not done:
+            run.phase = "compiling the engine for this machine, which only the first start does (a minute or two)"
+            await asyncio.wait([self._warming])
 
     async def _work(self, run: Run, numbers: str) -> None:
         def told(phase: str, done: float | None) -> None:
@@ -115,8 +141,7 @@ class Runs:
 
         worker = None
         try:
-            if self._warming is not None:
-                await asyncio.wait([self._warming])
+            await self._wait_for_engine(run)
             worker = self._idle.pop() if self._idle else Worker()
             run.summary = await worker.ask(
                 "run",

@@ -36,9 +36,9 @@ def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
 
             return run(**arguments, progress=lambda phase, done: send({"phase": phase, "done": done}))
         case "warm":
-            from greta.engine import aggregate
+            from greta.engine.warm import warm
 
-            aggregate([{"type": "A", "time": 0}], "RETURN COUNT(*) PATTERN A+ WITHIN 1 second")
+            warm(**arguments)
             return {}
         case "rows":
             from greta.studio.results import rows

@@ -1,4 +1,5 @@
 // Requests to the studio's own server, and numbers as people read them.
+import { useEffect, useState } from "../vendor/preact.js";
 
 export class Problem extends Error {
   constructor(described) {
@@ -29,6 +30,20 @@ export const sendFile = (file) =>
     headers: { "Content-Type": "application/octet-stream" },
     body: file,
   });
+
+// The answer to a question, or its problem; the one before stays until the next is there, so that nothing jumps.
+export function useAnswer(path, values) {
+  const [state, setState] = useState({ answer: null, problem: null });
+  useEffect(() => {
+    let current = true;
+    get(path, values).then(
+      (answer) => current && setState({ answer, problem: null }),
+      (error) => current && setState({ answer: null, problem: error.described }),
+    );
+    return () => { current = false; };
+  }, [path, JSON.stringify(values)]);
+  return state;
+}
 
 export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
 

@@ -1,7 +1,7 @@
 // Lines over time: uPlot with the page's colours.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import uPlot from "../vendor/uplot.js";
-import { number, short } from "./api.js";
+import { number, plural, short } from "./api.js";
 
 // Okabe and Ito's colours, which stay apart in every common kind of colour blindness; yellow darkened for paper.
 const DAY = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8f8400", "#7f7f7f"];
@@ -24,7 +24,8 @@ export function Chart({ times, lines, clock, log, label, height = 260 }) {
     const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
     const sparse = times.length < 40;
     const values = lines.map((line) => (log ? line.values.map((v) => (v > 0 ? v : null)) : line.values));
-    const width = () => Math.max(240, place.current.clientWidth);
+    const box = place.current; // sizes are told after the chart has left the page, too
+    const width = () => Math.max(240, box.clientWidth);
     const plot = new uPlot(
       {
         width: width(), height,
@@ -41,14 +42,35 @@ export function Chart({ times, lines, clock, log, label, height = 260 }) {
         cursor: { drag: { x: true, y: false } },
       },
       [times, ...values],
-      place.current,
+      box,
     );
     const fit = new ResizeObserver(() => plot.setSize({ width: width(), height }));
-    fit.observe(place.current);
+    fit.observe(box);
     return () => { fit.disconnect(); plot.destroy(); };
   }, [times, lines, log, night]);
 
   return html`<div class="chart" ref=${place} role="img" aria-label=${label}></div>`;
+}
+
+// Which aggregate is drawn, and how; what else belongs into the line comes as children.
+export function ChartTools({ id, names, column, log, onColumn, onLog, children }) {
+  return html`<div class="toolbar">
+    <label>Aggregate <select id=${id} value=${column} onChange=${(e) => onColumn(e.target.value)}>
+      ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+    </select></label>
+    <label class="check"><input type="checkbox" checked=${log} onChange=${(e) => onLog(e.target.checked)} /> Log scale</label>
+    ${children}
+  </div>`;
+}
+
+// What the chart leaves out.
+export function remarks(chart, limits) {
+  const said = [];
+  if (chart.groups > chart.lines.length) said.push(`The ${chart.lines.length} groups with the largest values, of ${number(chart.groups)}.`);
+  if (chart.windows_per_point > 1)
+    said.push(`A point is the largest value of ${number(chart.windows_per_point)} windows: at most ${number(limits.points)} points are drawn.`);
+  if (chart.beyond) said.push(`${plural(chart.beyond, "value")} beyond 1.8e308 not drawn.`);
+  return said.join(" ");
 }
 
 // Times of day in UTC, as the table writes them; the date where it changes, seconds where they matter.

@@ -1,9 +1,8 @@
 // A running stream's output directory, looked at every second.
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { get, megabytes, number, plural, post, sleep } from "./api.js";
-import { Chart } from "./chart.js";
+import { Chart, ChartTools, remarks } from "./chart.js";
 import { ProblemBox } from "./problem.js";
-import { remarks } from "./result.js";
 
 export function Follow({ start }) {
   const [id, setId] = useState(start.followed[0]?.id ?? "");
@@ -87,15 +86,11 @@ function Stream({ id, limits }) {
     <section class="card" aria-labelledby="live-title">
       <h2 id="live-title">Results as they come</h2>
       ${!chart && html`<p class="note" role="status">No rows yet: windows close when the watermark passes their end.</p>`}
-      ${chart && html`<div class="toolbar">
-        <label>Aggregate <select id="live-aggregate" value=${chart.column} onChange=${(e) => setColumn(e.target.value)}>
-          ${seen.aggregates.map((name) => html`<option value=${name}>${name}</option>`)}
-        </select></label>
-        <label class="check"><input type="checkbox" checked=${log} onChange=${(e) => setLog(e.target.checked)} /> Log scale</label>
-        <span class="note" role="status" id="live-rows">${plural(seen.total, "row")} in ${plural(seen.files, "file")}</span>
-      </div>
+      ${chart && html`<${ChartTools} id="live-aggregate" names=${seen.aggregates} column=${chart.column} log=${log} onColumn=${setColumn} onLog=${setLog}>
+        <span class="note" id="live-rows">${plural(seen.total, "row")} in ${plural(seen.files, "file")}</span>
+      <//>
       <${Chart} ...${chart} log=${log} label=${`${chart.column} over window time`} />
-      <p class="note">${remarks(chart, limits).join(" ")} ${seen.kept < seen.total ? `The newest ${number(seen.kept)} rows are kept.` : ""}</p>
+      <p class="note">${remarks(chart, limits)} ${seen.kept < seen.total ? `The newest ${number(seen.kept)} rows are kept.` : ""}</p>
       <div class="wide"><table id="latest">
         <caption>Newest windows</caption>
         <thead><tr>${seen.columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>

@@ -1,23 +1,12 @@
 // The graph of one window: counts on vertices, and the trends through the vertex under the pointer or in focus.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { get, number, plural } from "./api.js";
+import { number, plural, useAnswer } from "./api.js";
 import { ProblemBox } from "./problem.js";
 
 const LISTED = 12;
 
 export function WindowGraph({ run, row, limits }) {
-  const [graph, setGraph] = useState(null);
-  const [problem, setProblem] = useState(null);
-  useEffect(() => {
-    let current = true;
-    setGraph(null);
-    setProblem(null);
-    get(`api/runs/${run.id}/graph`, { row })
-      .then((found) => current && setGraph(found))
-      .catch((error) => current && setProblem(error.described));
-    return () => { current = false; };
-  }, [run.id, row]);
-
+  const { answer: graph, problem } = useAnswer(`api/runs/${run.id}/graph`, { row });
   return html`<section class="card" aria-labelledby="graph-title" id="graph">
     <h2 id="graph-title">The graph behind row ${number(row + 1)}</h2>
     ${!graph && !problem && html`<p class="note" role="status">Drawing…</p>`}

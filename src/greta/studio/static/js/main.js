@@ -7,7 +7,7 @@ import { Follow } from "./follow.js";
 import { WindowGraph } from "./graph.js";
 import { Meaning, Plan } from "./plan.js";
 import { ProblemBox } from "./problem.js";
-import { Result } from "./result.js";
+import { Result, summarised } from "./result.js";
 
 const sourceOf = (data) =>
   data.upload
@@ -45,7 +45,7 @@ function Workbench({ start }) {
   const [runProblem, setRunProblem] = useState(null);
   const [result, setResult] = useState(null);
   const [row, setRow] = useState(null);
-  const newest = useRef(0), under_way = useRef(null);
+  const newest = useRef(0), underWay = useRef(null);
 
   const source = sourceOf(data);
   const key = JSON.stringify(source);
@@ -69,8 +69,8 @@ function Workbench({ start }) {
 
   // A run that nobody waits for any more is ended: the page asks for another, or is closed.
   const abandon = () => {
-    if (under_way.current) remove(`api/runs/${under_way.current}`).catch(() => null);
-    under_way.current = null;
+    if (underWay.current) remove(`api/runs/${underWay.current}`).catch(() => null);
+    underWay.current = null;
   };
   useEffect(() => {
     addEventListener("pagehide", abandon);
@@ -85,13 +85,13 @@ function Workbench({ start }) {
     try {
       let now = await post("api/runs", { query: text, source: from, exact: precise });
       for (let wait = 60; now.state === "running"; wait = Math.min(500, wait * 1.4)) {
-        if (turn === newest.current) under_way.current = now.id;
+        if (turn === newest.current) underWay.current = now.id;
         mine(() => setRun(now));
         await sleep(wait);
         now = await get(`api/runs/${now.id}`);
       }
       mine(() => {
-        under_way.current = null;
+        underWay.current = null;
         setRun(null);
         if (now.state === "done") {
           setResult(now);
@@ -108,14 +108,14 @@ function Workbench({ start }) {
   }, []);
 
   const put = (text) => { setGiven({ text }); setQuery(text); };
-  const start_sample = (name) => {
+  const startSample = (name) => {
     const text = start.samples.find((each) => each.name === name).queries[0].text;
     setData({ sample: name });
     put(text);
     go(text, { sample: name }, exact);
   };
-  const choose_query = (text) => { put(text); go(text, source, exact); };
-  const take_upload = (upload) => {
+  const chooseQuery = (text) => { put(text); go(text, source, exact); };
+  const takeUpload = (upload) => {
     const guess = upload.guess;
     const event_type = plan ? (query.match(/PATTERN\s+(?:SEQ\s*\(\s*)?(\w+)/i)?.[1] ?? "Event") : "Event";
     setData({ upload, mapping: { time: guess.time, time_unit: guess.time_unit ?? "", type: guess.type ?? "", event_type } });
@@ -126,7 +126,7 @@ function Workbench({ start }) {
 
   return html`<main class="bench" id="main">
     <div class="left">
-      <${DataPicker} start=${start} data=${data} onSample=${start_sample} onQuery=${choose_query} onUpload=${take_upload}
+      <${DataPicker} start=${start} data=${data} onSample=${startSample} onQuery=${chooseQuery} onUpload=${takeUpload}
         onMapping=${(mapping) => setData({ ...data, mapping })} />
       <section class="card" aria-labelledby="query-title">
         <h2 id="query-title">Query</h2>
@@ -138,24 +138,24 @@ function Workbench({ start }) {
           <label class="check"><input type="checkbox" id="exact" checked=${exact} onChange=${(e) => setExact(e.target.checked)} /> Exact numbers</label>
           <span class="note" id="query-help">Ctrl+Enter runs it</span>
         </div>
-        <${Progress} run=${run} />
+        <p class="hidden" role="status" id="announced">${run ? run.phase : result && !runProblem ? summarised(result.summary) : ""}</p>
+        ${run && html`<${Progress} run=${run} />`}
         <${ProblemBox} problem=${runProblem === null || same(runProblem, problem) ? null : runProblem} id="run-problem" />
       </section>
     </div>
     <div class="right">
       <${Meaning} plan=${plan} />
       ${result && html`<${Result} run=${result} limits=${start.limits} row=${row} onRow=${setRow} />`}
-      ${result && row !== null && html`<${WindowGraph} run=${result} row=${row} limits=${start.limits} />`}
+      ${result && row !== null && html`<${WindowGraph} key=${`${result.id} ${row}`} run=${result} row=${row} limits=${start.limits} />`}
       <${Plan} plan=${plan} />
     </div>
   </main>`;
 }
 
+// Phases are announced; seconds, which change all the time, are only seen.
 function Progress({ run }) {
-  if (!run) return html`<div role="status"></div>`;
-  const share = run.done === null ? undefined : run.done;
-  return html`<div class="progress" role="status">
-    <label>${run.phase}, ${number(Math.round(run.elapsed))} s <progress value=${share} max="1"></progress></label>
+  return html`<div class="progress">
+    <label>${run.phase}, ${number(Math.round(run.elapsed))} s <progress value=${run.done ?? undefined} max="1"></progress></label>
     <button id="cancel" onClick=${() => remove(`api/runs/${run.id}`).catch(() => null)}>Cancel</button>
   </div>`;
 }

@@ -1,16 +1,18 @@
 // Rows of a run: a chart, a table by pages, and the way to the graph behind a row.
 import { html, useEffect, useState } from "../vendor/preact.js";
-import { get, number, plural } from "./api.js";
-import { Chart } from "./chart.js";
+import { number, plural, useAnswer } from "./api.js";
+import { Chart, ChartTools, remarks } from "./chart.js";
 import { ProblemBox } from "./problem.js";
 
 const PAGE = 12;
+
+export const summarised = ({ rows, events, seconds }) => `${plural(rows, "row")} from ${plural(events, "event")} in ${seconds} s`;
 
 export function Result({ run, limits, row, onRow }) {
   const { summary } = run;
   return html`<section class="card" aria-labelledby="result-title">
     <h2 id="result-title">Result</h2>
-    <p role="status" id="summary" class="note">${plural(summary.rows, "row")} from ${plural(summary.events, "event")} in ${summary.seconds} s</p>
+    <p id="summary" class="note">${summarised(summary)}</p>
     ${summary.notes.map((note) => html`<p class="warning">${note}</p>`)}
     ${summary.rows === 0 && html`<p>No window has a trend${summary.notes.length ? "" : " that the query asks for"}.</p>`}
     ${summary.windowed && summary.rows > 0 && html`<${Charts} run=${run} limits=${limits} />`}
@@ -22,49 +24,18 @@ function Charts({ run, limits }) {
   const { aggregates } = run.summary;
   const [column, setColumn] = useState(aggregates[0]);
   const [log, setLog] = useState(true);
-  const [chart, setChart] = useState(null);
-  const [problem, setProblem] = useState(null);
   const shown = aggregates.includes(column) ? column : aggregates[0];
-  useEffect(() => {
-    let current = true;
-    get(`api/runs/${run.id}/series`, { column: shown })
-      .then((found) => current && setChart(found))
-      .catch((error) => current && setProblem(error.described));
-    return () => { current = false; };
-  }, [run.id, shown]);
-
-  return html`<div class="toolbar">
-      <label>Aggregate <select id="aggregate" value=${shown} onChange=${(e) => setColumn(e.target.value)}>
-        ${aggregates.map((name) => html`<option value=${name}>${name}</option>`)}
-      </select></label>
-      <label class="check"><input type="checkbox" id="log" checked=${log} onChange=${(e) => setLog(e.target.checked)} /> Log scale</label>
-    </div>
+  const { answer: chart, problem } = useAnswer(`api/runs/${run.id}/series`, { column: shown });
+  return html`<${ChartTools} id="aggregate" names=${aggregates} column=${shown} log=${log} onColumn=${setColumn} onLog=${setLog} />
     <${ProblemBox} problem=${problem} id="chart-problem" />
     ${chart && html`<${Chart} ...${chart} log=${log} label=${`${shown} over window time, ${plural(chart.lines.length, "line")}; the table below has the numbers`} />
-    <p class="note">${remarks(chart, limits).join(" ")}</p>`}`;
-}
-
-export function remarks(chart, limits) {
-  const said = [];
-  if (chart.groups > chart.lines.length) said.push(`The ${chart.lines.length} groups with the largest values, of ${number(chart.groups)}.`);
-  if (chart.windows_per_point > 1)
-    said.push(`A point is the largest value of ${number(chart.windows_per_point)} windows: at most ${number(limits.points)} points are drawn.`);
-  if (chart.beyond) said.push(`${plural(chart.beyond, "value")} beyond 1.8e308 not drawn.`);
-  return said;
+    <p class="note">${remarks(chart, limits)}</p>`}`;
 }
 
 function Rows({ run, row, onRow }) {
   const [offset, setOffset] = useState(0);
-  const [page, setPage] = useState(null);
-  const [problem, setProblem] = useState(null);
   useEffect(() => setOffset(0), [run.id]);
-  useEffect(() => {
-    let current = true;
-    get(`api/runs/${run.id}/rows`, { offset, limit: PAGE })
-      .then((found) => current && setPage(found))
-      .catch((error) => current && setProblem(error.described));
-    return () => { current = false; };
-  }, [run.id, offset]);
+  const { answer: page, problem } = useAnswer(`api/runs/${run.id}/rows`, { offset, limit: PAGE });
   if (!page) return html`<${ProblemBox} problem=${problem} id="rows-problem" />`;
 
   const windowed = run.summary.windowed;
