@@ -6,6 +6,8 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.filesize import decimal
 
+from greta.cli.output import examples, print_json
 from greta.cli.queries import located, read_query
 
 if TYPE_CHECKING:
@@ -92,10 +95,20 @@ Package = Annotated[list[str] | None, typer.Option("--package", help="Package th
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
 Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
+Figures = Annotated[bool, typer.Option("--json", help="Print figures of each micro-batch as JSON lines on stdout.")]
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with the query; - reads stdin.")]
 
 
-@app.command()
+_EXAMPLES = examples(
+    "greta stream --demo",
+    "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/",
+    "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/ --available-now --json",
+    "greta stream query.greta -i socket:localhost:9999 -o console --checkpoint state/ --schema 'time TIMESTAMP'",
+    "greta studio --follow rows/",
+)
+
+
+@app.command(epilog=_EXAMPLES)
 def stream(
     file: File = None,
     input: Input = None,  # noqa: A002 - the option's name
@@ -120,12 +133,15 @@ def stream(
     quiet: Quiet = False,
     demo: Demo = False,
     seconds: Seconds = None,
+    json: Figures = False,
 ) -> None:
     """Aggregate a stream: a row per group and window as soon as the window is over.
 
     Ctrl-C ends after the running micro-batch; the same command goes on where it ended, with nothing lost and nothing
     twice.
     """
+    if json and (demo or output == "console"):
+        raise typer.BadParameter("is not for --demo or --output console, which print rows", param_hint="--json")
     if demo:
         _demo(seconds or 20.0, master, quiet)
         return
@@ -163,7 +179,7 @@ def stream(
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
     elsewhere = output == "console" or output.startswith("kafka:") or "://" in output
-    _run(writer, None if elsewhere else Path(output), quiet, seconds)
+    _run(writer, None if elsewhere else Path(output), quiet, seconds, json)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 
@@ -179,7 +195,7 @@ def _session(master: str, packages: list[str] | None) -> Any:
     return session(master, **settings)
 
 
-def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None) -> None:
+def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None, json: bool = False) -> None:
     """Start, watch, and end on Ctrl-C or when time is up."""
     from greta.spark.stream_run import PROGRESS, Watch, explained
 
@@ -197,12 +213,17 @@ def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None
         if timer is not None:
             timer.daemon = True
             timer.start()
-        if quiet:
+        shown = nullcontext() if quiet else console.status("waiting for the first micro-batch")
+        with shown as line:
+
+            def show(status: Status) -> None:
+                if line is not None:
+                    line.update(_line(status))
+                if json:
+                    print_json(asdict(status))
+
+            watch.show = show
             watch.until(stop.is_set)
-        else:
-            with console.status("waiting for the first micro-batch") as line:
-                watch.show = lambda status: line.update(_line(status))
-                watch.until(stop.is_set)
         _summary(console, watch)
     finally:
         signal.signal(signal.SIGINT, before)
