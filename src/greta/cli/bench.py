@@ -7,18 +7,27 @@ from typing import Annotated
 
 import typer
 
+from greta.cli.output import Json, examples, print_json
 from greta.errors import GretaError, did_you_mean
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+_EXAMPLES = examples(
+    "greta bench --quick",
+    "greta bench --only events --output build/bench",
+    "greta bench --json | jq .report",
+    "greta bench report build/bench",
+)
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=_EXAMPLES)
 def bench(
     context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Few and small runs, in minutes.")] = False,
     only: Annotated[list[str] | None, typer.Option(help="Run this experiment alone; may be given again.")] = None,
     output: Annotated[Path, typer.Option(help="Where results are kept.")] = Path("build/bench"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget earlier runs instead of going on.")] = False,
+    json: Json = False,
 ) -> None:
     """Measure greta and its rivals, each run in a process of its own; go on where an earlier run stopped.
 
@@ -45,14 +54,22 @@ def bench(
     runs = run_all(chosen, output, quick=quick, fresh=fresh)
     results.write(output, runs, about(command))
     page = write_report(output)
-    typer.echo(f"{len(runs)} runs, report: {page}")
+    if json:
+        print_json({"runs": len(runs), "results": str(output / "results.json"), "report": str(page)})
+    else:
+        typer.echo(f"{len(runs)} runs, report: {page}")
 
 
-@app.command()
+@app.command(epilog=examples("greta bench report build/bench", "greta bench report build/bench/quick --json"))
 def report(
     directory: Annotated[Path, typer.Argument(help="A directory that greta bench wrote.")],
+    json: Json = False,
 ) -> None:
     """Draw the figures and the page of earlier runs again."""
     from greta.bench.report import write_report
 
-    typer.echo(f"report: {write_report(directory)}")
+    page = write_report(directory)
+    if json:
+        print_json({"report": str(page)})
+    else:
+        typer.echo(f"report: {page}")

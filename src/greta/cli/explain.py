@@ -8,18 +8,26 @@ from typing import Annotated
 import typer
 
 import greta
+from greta.cli.output import Json, examples
 from greta.cli.queries import QueryFile, located, read_query
 from greta.errors import DataError
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+
+_EXAMPLES = examples(
+    "greta explain query.greta",
+    "greta explain query.greta --svg template.svg --html plan.html",
+    "greta explain query.greta --json | jq .cost",
+    "echo 'RETURN COUNT(*) PATTERN A+' | greta explain -",
+)
 
 
-@app.command()
+@app.command(epilog=_EXAMPLES)
 def explain(
     file: QueryFile,
     svg: Annotated[Path | None, typer.Option(help="Draw the templates into this SVG file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write the plan as a page into this HTML file.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON instead of text.")] = False,
+    json: Json = False,
 ) -> None:
     """Show how a query will be computed: templates, predicates, windows, cost."""
     text = read_query(file)

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from greta import datasets
+from greta.cli.output import Json, examples, print_json
 from greta.datasets.blocks import START
 from greta.datasets.files import format_of
 from greta.datasets.stock_market import SECTORS
@@ -30,6 +31,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     help="Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
+    epilog=examples(
+        "greta generate stock --events 1000000 --output stock.parquet",
+        "greta generate traffic --help",
+    ),
 )
 
 
@@ -88,6 +93,7 @@ class Target:
     disorder: float
     seed: int
     quiet: bool
+    json: bool
     events: int | None
     rate: float
 
@@ -154,7 +160,9 @@ class Target:
                 )
                 events = self.number
         took = max(monotonic() - began, 1e-9)
-        if not self.quiet:
+        if self.json:
+            print_json({"events": events, "files": files, "output": str(self.output), "seconds": round(took, 3)})
+        elif not self.quiet:
             noun = "file" if files == 1 else "files"
             typer.echo(
                 f"{events:,} events in {files} {noun} at {self.output}, {events / took:,.0f} events/s",
@@ -174,17 +182,12 @@ def _progress(quiet: bool, total: int | None) -> Iterator[Callable[[int], None] 
         yield lambda done: bar.update(task, completed=done)
 
 
-_EXAMPLES = """
-Examples:
-
-    greta generate {name} --events 1000000 --output {name}.parquet
-
-    greta generate {name} -n 100000 -o {name}.csv --seed 7
-
-    greta generate {name} -n 5000000 -o {name}/ --files 8
-
-    greta generate {name} --live --rate 10000 --seconds 60 --disorder 5 -o incoming/
-"""
+_EXAMPLES = examples(
+    "greta generate {name} --events 1000000 --output {name}.parquet",
+    "greta generate {name} -n 100000 -o {name}.csv --seed 7 --json",
+    "greta generate {name} -n 5000000 -o {name}/ --files 8",
+    "greta generate {name} --live --seconds 60 --disorder 5 -o incoming/",
+)
 
 
 @app.command(epilog=_EXAMPLES.format(name="stock"))
@@ -210,10 +213,11 @@ def stock(
     speed_up: SpeedUp = 1.0,
     disorder: Disorder = 0.0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Stock trades: company, sector, price, volume, side, transaction."""
     target = Target(
-        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, events, rate
+        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, json, events, rate
     )
     target.send(
         datasets.stock_batches(
@@ -255,10 +259,11 @@ def traffic(
     speed_up: SpeedUp = 1.0,
     disorder: Disorder = 0.0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Traffic in Linear Road's form: position reports every 30 seconds, and accidents."""
     target = Target(
-        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, events, rate
+        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, json, events, rate
     )
     target.send(
         datasets.traffic_batches(
@@ -294,10 +299,11 @@ def cluster(
     speed_up: SpeedUp = 1.0,
     disorder: Disorder = 0.0,
     quiet: Quiet = False,
+    json: Json = False,
 ) -> None:
     """Cluster loads as in the paper's table: Start, measurements and End per job and mapper."""
     target = Target(
-        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, events, rate
+        output, format, files, live, seconds, seconds_per_file, speed_up, disorder, seed, quiet, json, events, rate
     )
     target.send(
         datasets.cluster_batches(

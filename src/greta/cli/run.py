@@ -17,6 +17,7 @@ from rich.table import Table
 
 import greta
 import greta.spark
+from greta.cli.output import examples, print_json
 from greta.cli.queries import QueryFile, located, read_query
 from greta.errors import DataError, SetupError
 
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 Result = TypeVar("Result")
+_EXAMPLES = examples(
+    "greta run query.greta --input stock.parquet",
+    "greta run query.greta -i Stock=trades.csv -i News=news.json -o rows --overwrite",
+    "greta run query.greta --input stock.parquet --json | jq .count",
+    "greta run query.greta --input stock.parquet --plot trends.png",
+    "greta run query.greta -i db.trades --master yarn --conf spark.executor.memory=8g",
+)
 _MOST_PLOTTED = 200_000
 
 
@@ -54,7 +62,7 @@ class Malformed(StrEnum):
     SKIP = "skip"
 
 
-@app.command()
+@app.command(epilog=_EXAMPLES)
 def run(
     file: QueryFile,
     input_: Annotated[
@@ -92,6 +100,9 @@ def run(
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print rows as JSON lines on stdout: all, or as many as --show says.")
+    ] = False,
 ) -> None:
     """Run a query on Spark over files or tables of events."""
     text = read_query(file)
@@ -119,17 +130,20 @@ def run(
         )
         with located(text, file):
             rows = greta.spark.aggregate(events.df, query, time=time, type=type_, numbers=numbers.value)
-        wanted = show if show is not None else (0 if output or plot else 20)
+        wanted = show if show is not None else None if json else 0 if output or plot else 20
         if output is not None:
             _write(rows, output, output_format, overwrite, step, spark)
             rows = spark.read.format(output_format.value).schema(rows.schema).load(output)
         table = _collect(rows, wanted, plot is not None, step, spark)
-    if table is not None and wanted:
+    if table is not None and json:
+        for row in table.slice(0, wanted).to_pylist():
+            print_json(row)
+    elif table is not None and wanted:
         _print(table, wanted)
     if plot is not None and table is not None:
         from greta.cli.plots import draw
 
-        draw(table, query, plot)
+        draw(table.slice(0, _MOST_PLOTTED), query, plot)
     _report(events.skipped, output, plot)
 
 
@@ -161,12 +175,12 @@ def _write(rows: DataFrame, output: str, format_: Format, overwrite: bool, step:
         raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
 
 
-def _collect(rows: DataFrame, wanted: int, plotted: bool, step: Step, spark: SparkSession) -> pa.Table | None:
-    """The rows to print or draw, in order of time; nothing else ever reaches this process."""
-    if not wanted and not plotted:
+def _collect(rows: DataFrame, wanted: int | None, plotted: bool, step: Step, spark: SparkSession) -> pa.Table | None:
+    """The rows to print (all for None) or draw, in order of time; nothing else ever reaches this process."""
+    if wanted == 0 and not plotted:
         return None
     ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in _BOUNDS))
-    limited = ordered.limit(_MOST_PLOTTED if plotted else wanted)
+    limited = ordered if wanted is None else ordered.limit(max(wanted, _MOST_PLOTTED if plotted else 0))
     return step("aggregating", limited.toArrow, spark)
 
 

@@ -10,18 +10,13 @@ from typing import Annotated
 
 import typer
 
+from greta.cli.output import examples
 from greta.errors import SetupError
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
-_EXAMPLES = """
-Examples:
-
-    greta studio
-
-    greta studio --port 9000 --no-browser
-
-    greta studio --follow out/trends
+_EXAMPLES = f"""
+{examples("greta studio", "greta studio --port 9000 --no-browser", "greta studio --follow out/trends")}
 
 The page is served to this machine alone. Another --host lets every machine that reaches it run queries
 here: there are no passwords. Uploaded files are deleted when the studio ends.
