@@ -54,7 +54,7 @@ def test_q1_written_by_hand_runs_on_stock_trades_and_is_charted_per_sector(page:
     page.wait(lambda: page.text("#summary").startswith(f"{expected:,} rows"))
     legend = page.wait(lambda: page.text(".u-legend"))
     assert all(sector in legend for sector in ("energy", "finance", "health", "technology"))
-    page.find("nav[aria-label='Pages of the table'] button:last-of-type").click()
+    page.click("nav[aria-label='Pages of the table'] button:last-of-type")
     page.wait(lambda: "13–24 of" in page.text("nav[aria-label='Pages of the table']"))
     page.size(1280, 1000, dark=True)
     page.picture("studio-dark")
@@ -66,10 +66,10 @@ def test_the_page_fits_a_phone_and_a_laptop(page: Page, width: int) -> None:
     page.size(width, 844)
     page.choose("#sample", "stock")
     page.wait(lambda: page.all(".uplot"))
-    page.find("details summary").click()
+    page.click("details summary")
     page.wait(lambda: page.width() <= width)
     if width == 390:
-        page.find("details summary").click()
+        page.click("details summary")
         page.size(390, 1500)
         page.picture("studio-phone")
     page.open("#follow")
@@ -81,7 +81,7 @@ def test_the_page_fits_a_phone_and_a_laptop(page: Page, width: int) -> None:
 def test_every_text_stands_out_from_its_ground(page: Page, dark: bool) -> None:
     page.size(1280, 1000, dark=dark)
     page.start()
-    page.find("details summary").click()
+    page.click("details summary")
     page.write("RETURN COUNT(*)\nPATTERN A+ -- all of them\nWHERE A.x = 'y' AND A.z > 1 +")
     page.wait(lambda: page.text(".problem"))
     assert page.faint() == []

@@ -104,7 +104,7 @@ def test_a_long_run_is_cancelled_and_the_next_one_runs(page: Page, tmp_path: Pat
     page.wait(lambda: "% 7" in page.text("#words"))
     page.run()
     page.wait(lambda: "computing" in page.text(".progress"))
-    page.find("#cancel").click()
+    page.click("#cancel")
     page.wait(lambda: "cancelled" in page.text("#run-problem"))
     page.choose("#sample", "paper")
     page.wait(lambda: page.text("#rows tbody td") == "43")

@@ -16,7 +16,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-SECONDS = 300
+SECONDS = 180
 """Longest wait for anything; a first start that compiles the engine is the longest."""
 
 _CONTRASTS = """
@@ -74,6 +74,9 @@ class Page:
     def all(self, css: str) -> list[Any]:
         return self.driver.find_elements("css selector", css)
 
+    def click(self, css: str) -> None:
+        self.wait(lambda: self.all(css))[0].click()
+
     def text(self, css: str) -> str:
         found = self.all(css)
         return found[0].text if found else ""
@@ -98,15 +101,22 @@ class Page:
 
     def write(self, query: str) -> None:
         """Replace the query by typing."""
+        lines = query.strip().splitlines()
+        self.wait(lambda: self._type(lines) == lines)
+
+    def _type(self, lines: list[str]) -> list[str]:
+        """What the editor has after typing; on a busy machine a late list of completions can take an Enter."""
         from selenium.webdriver.common.keys import Keys
 
         editor = self.find(".cm-content")
         editor.click()
         editor.send_keys(Keys.CONTROL, "a")
         editor.send_keys(Keys.DELETE)
-        for line in query.strip().splitlines():
+        for line in lines:
             # Escape closes the list of completions, which would take the Enter.
             editor.send_keys(line, Keys.ESCAPE, Keys.ENTER)
+        typed = [str(line.get_property("textContent")) for line in self.all(".cm-line")]
+        return typed[:-1]
 
     def run(self) -> None:
         from selenium.webdriver.common.keys import Keys
