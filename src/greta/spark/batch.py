@@ -24,7 +24,7 @@ from greta.errors import GretaError
 from greta.plan.nodes import Plan
 from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, neutral, outgoing
 from greta.spark.filters import useful
-from greta.spark.jobs import CODE, Channel, Job, relevant_types
+from greta.spark.jobs import SHARE_BITS, Channel, Job, relevant_types
 from greta.spark.queries import Queries, labelled, merged_columns
 from greta.spark.ranges import plan_ranges
 from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
@@ -165,28 +165,25 @@ def _job(
 
 
 def _packable(df: DataFrame, job: Job) -> DataFrame:
-    """Only rows and columns that some query needs, and the hash of each channel's partition attributes."""
+    """Only rows and columns that some query needs, and the place of each row in each channel."""
     conditions = [useful(plan, job.type) for plan in job.plans]
     if all(condition is not None for condition in conditions):
         df = df.where(reduce(or_, (condition for condition in conditions if condition is not None)))
     kinds = {field.name: field.dataType for field in df.schema.fields}
-    columns = [
-        (
-            _code(job.type, job.types) if name == job.type and job.types is not None else outgoing(name, kinds[name])
-        ).alias(f"c{at}")
-        for at, name in enumerate(job.wire)
-    ]
-    hashes = [
-        (F.xxhash64(*(named(name) for name in channel.common)) if channel.common else F.lit(0).cast("bigint")).alias(
-            f"h{at}"
-        )
-        for at, channel in enumerate(job.channels)
-    ]
-    return df.select(*columns, *hashes)
+    columns = [outgoing(name, kinds[name]).alias(f"c{at}") for at, name in enumerate(job.wire)]
+    places = [_place(channel, job).alias(f"p{at}") for at, channel in enumerate(job.channels)]
+    return df.select(*columns, *places)
 
 
-def _code(type_: str, types: tuple[str, ...]) -> Column:
-    code = F.lit(None)
-    for number, name in reversed(list(enumerate(types))):
-        code = F.when(named(type_) == name, F.lit(number)).otherwise(code)
-    return code.cast(declared(pa.schema([("code", CODE)])).fields[0].dataType)
+def _place(channel: Channel, job: Job) -> Column:
+    """The share of a row's partition, and above it the code of its type."""
+    share = F.lit(0)
+    if channel.common:
+        hashed = F.xxhash64(*(named(name) for name in channel.common))
+        share = F.shiftrightunsigned(hashed, 64 - SHARE_BITS).cast("int")
+    if job.types is None or job.one_type:
+        return share
+    code = F.lit(len(job.types) << SHARE_BITS)
+    for number, name in reversed(list(enumerate(job.types))):
+        code = F.when(named(job.type) == name, F.lit(number << SHARE_BITS)).otherwise(code)
+    return code + share

@@ -13,7 +13,7 @@ from greta.plan.nodes import Plan
 from greta.spark.ranges import Ranges
 
 CODE = pa.int16()
-"""How an event type travels where its name need not."""
+"""How an event type travels where its name need not; the code after the last known type stands for all others."""
 
 SLAB = "\x00slab"
 """Column with the number of an event's time range, or of its share of the keys; no DataFrame has such a name."""
@@ -63,18 +63,32 @@ class Job:
 
     @property
     def wire(self) -> list[str]:
-        """Columns in the order in which they travel, before one hash per channel."""
-        return list(self.schema.names)
+        """Columns in the order in which they travel to be packed, before one place per channel.
+
+        A place is a number: the event type's code above the lowest ``SHARE_BITS`` bits, and in these the share of the
+        event's partition. Every column costs the JVM more than all work on it does.
+        """
+        return [name for name in self.schema.names if name != self.type or self.types is None]
+
+    @property
+    def one_type(self) -> bool:
+        """Whether every event that passes the filter has the same type, so that none need say it."""
+        return (
+            self.types is not None
+            and len(self.types) == 1
+            and all(plan.semantics is not Semantics.CONTIGUOUS for plan in self.plans)
+        )
 
     def events_schema(self, channel: Channel) -> pa.Schema:
         """The events of a channel, as the engine sees them."""
         return pa.schema([self.schema.field(name) for name in channel.columns])
 
     def packed_schema(self, channel: Channel) -> pa.Schema:
-        """The events of a channel in a blob."""
+        """The events of a channel in a blob, without a type where all have the same."""
         fields = [
             pa.field(name, CODE) if name == self.type and self.types is not None else self.schema.field(name)
             for name in channel.columns
+            if name != self.type or not self.one_type
         ]
         return pa.schema([*fields, pa.field(SHARE, pa.int16()), pa.field(SLAB, pa.int64())])
 

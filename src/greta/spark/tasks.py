@@ -59,9 +59,11 @@ def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 
 
 def _pack_channel(
-    columns: dict[str, pa.ChunkedArray], hashes: pa.ChunkedArray, number: int, channel: Channel, job: Job
+    columns: dict[str, pa.ChunkedArray], places: pa.ChunkedArray, number: int, channel: Channel, job: Job
 ) -> pa.RecordBatch:
-    share = (hashes.to_numpy().view(np.uint64) >> np.uint64(64 - SHARE_BITS)).astype(np.int64)
+    place = places.to_numpy()
+    code = (place >> SHARE_BITS).astype(np.int16)
+    share = (place & ((1 << SHARE_BITS) - 1)).astype(np.int64)
     rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:
         time = arrive(_one(columns[job.time]), job.schema.field(job.time).type)
@@ -76,8 +78,7 @@ def _pack_channel(
         # Neighbouring ranges of a busy partition go to different tasks.
         task = (share[rows] + slab) % job.tasks
     if channel.types is not None and job.types is not None and len(channel.types) < len(job.types):
-        code = _one(columns[job.type]).fill_null(-1).to_numpy(zero_copy_only=False)[rows]
-        kept = np.isin(code, list(channel.types))
+        kept = np.isin(code[rows], list(channel.types))
         rows, slab, task = rows[kept], slab[kept], task[kept]
     order = _by_task_and_slab(task, slab)
     rows, slab, task = rows[order], slab[order], task[order]
@@ -85,7 +86,9 @@ def _pack_channel(
     take = pa.array(rows)
     shares = pa.array(share[rows].astype(np.int16))
     arrays = [
-        arrive(_one(columns[name]).take(take), type_)
+        pa.array(code[rows])
+        if name == job.type and job.types is not None
+        else arrive(_one(columns[name]).take(take), type_)
         for name, type_ in zip(packed.names[:-2], packed.types[:-2], strict=True)
     ]
     sorted_batch = pa.RecordBatch.from_arrays([*arrays, shares, pa.array(slab)], schema=packed)
@@ -194,14 +197,16 @@ def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Chann
     """Complete events by channel, as the engine reads them."""
     schemas = [job.packed_schema(channel) for channel in job.channels]
     for number, table in _swept(batches, schemas, SLAB):
-        if job.types is not None:
+        if job.one_type:
+            table = table.append_column(job.type, _decode(pa.array(np.zeros(len(table), dtype=np.int8)), job))
+        elif job.types is not None:
             at = table.schema.get_field_index(job.type)
-            table = table.set_column(at, job.type, _decode(_one(table.column(at)), job.types))
+            table = table.set_column(at, job.type, _decode(_one(table.column(at)), job))
         yield job.channels[number], table
 
 
-def _decode(codes: pa.Array, types: tuple[str, ...]) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(codes, pa.array(types, pa.string()))
+def _decode(codes: pa.Array, job: Job) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(codes, pa.array([*(job.types or ()), None], pa.string()))
 
 
 def answer_directly(batches: Iterable[pa.RecordBatch], job: Job, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
