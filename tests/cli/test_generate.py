@@ -87,7 +87,3 @@ def test_options_that_do_not_go_together_are_refused(options, tmp_path):
     answer = generate("stock", "-o", tmp_path / "x.csv", *options)
     assert answer.exit_code == 2
     assert list(tmp_path.iterdir()) == []
-
-
-def test_help_shows_examples():
-    assert "greta generate traffic --live --rate 10000" in generate("traffic", "--help").output

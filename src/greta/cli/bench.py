@@ -14,7 +14,7 @@ app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 _EXAMPLES = examples(
     "greta bench --quick",
-    "greta bench --only events --output build/bench",
+    "greta bench --only quadratic --only groups",
     "greta bench --json | jq .report",
     "greta bench report build/bench",
 )

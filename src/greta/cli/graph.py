@@ -44,15 +44,15 @@ def graph(
     with located(text, Path("query" if is_text else query)):
         parsed = parse(text)
         found = graphs.build(load(events, time=time, type_column=type_), parsed, window=_start(window))
-    if json:
-        print_json(_described(found))
-    else:
-        typer.echo(str(found))
     if output is not None:
         try:
             output.write_text(found.svg(), encoding="utf-8")
         except OSError as error:
             raise DataError(f"{output}: cannot be written: {error.strerror}") from error
+    if json:
+        print_json(_described(found))
+    else:
+        typer.echo(str(found))
 
 
 def _described(graph: graphs.Graph) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _part(graph: graphs.SubGraph) -> dict[str, Any]:
     """One graph; ``vertices`` are named by their place in the list, as ``edges`` name them."""
     return {
         "pattern": graph.pattern,
-        "place": None if graph.place is None else str(graph.place),
+        "place": graph.place,
         "counts": _counts(graph.counts),
         "vertices": [
             {name: getattr(vertex, name) for name in _FIELDS} | {"counts": _counts(vertex.counts)}

@@ -68,16 +68,12 @@ def studio(
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(64)
+        return socket.create_server((host, port), family=family, backlog=64)
     except OSError as error:
         raise SetupError(
             f"cannot listen on {host}:{port}: {error.strerror or error}\n"
             "hint: another studio may be running; choose another --port, or 0 for a free one"
         ) from error
-    return listener
 
 
 def _address(host: str, port: int) -> str:

@@ -1,0 +1,61 @@
+"""``--json`` of the commands that run on Spark: rows of a batch, figures of a stream."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import greta
+from greta.cli import main
+from greta.datasets import paper, stock
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+
+
+def ended(*arguments: object) -> int:
+    try:
+        main([str(argument) for argument in arguments])
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Path:
+    file = tmp_path / "q1.greta"
+    file.write_text(paper.Q1)
+    return file
+
+
+def test_every_row_of_a_batch_is_a_json_line(tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = stock(500, companies=4, rate=5)
+    pq.write_table(events, tmp_path / "stock.parquet")
+    assert ended("run", query, "--input", tmp_path / "stock.parquet", "--json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    expected = greta.aggregate(events, paper.Q1).to_pylist()
+    assert len(rows) == len(expected)
+    assert {(row["window_start"], row["sector"]): row["count"] for row in rows} == {
+        (f"{row['window_start']:%Y-%m-%dT%H:%M:%SZ}", row["sector"]): row["count"] for row in expected
+    }
+    assert ended("run", query, "--input", tmp_path / "stock.parquet", "--json", "--show", 2) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows[:2]
+
+
+def test_the_figures_of_every_micro_batch_are_a_json_line(
+    tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    incoming, rows = tmp_path / "incoming", tmp_path / "rows"
+    incoming.mkdir()
+    pq.write_table(stock(500, companies=4, rate=5), incoming / "0.parquet")
+    arguments = ["--input", incoming, "--format", "parquet", "--output", rows, "--checkpoint", tmp_path / "state"]
+    assert ended("stream", query, *arguments, "--buckets", 2, "--available-now", "--json") == 0
+    said = capsys.readouterr()
+    figures = [json.loads(line) for line in said.out.splitlines()]
+    assert sum(batch["events"] for batch in figures) == 500
+    assert {"batch", "events_per_second", "lag_seconds", "late_events", "open_windows"} <= set(figures[0])
+    assert "500 events read" in said.err
+    logged = (rows / "_greta" / "progress.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in logged] == figures
