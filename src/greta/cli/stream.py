@@ -102,9 +102,8 @@ File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with t
 _EXAMPLES = examples(
     "greta stream --demo",
     "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/",
-    "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/ --available-now --json",
-    "greta stream query.greta -i socket:localhost:9999 -o console --checkpoint state/ --schema 'time TIMESTAMP'",
-    "greta studio --follow rows/",
+    "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/ --json",
+    "greta stream query.greta -i rate:5000 -o console --checkpoint state/",
 )
 
 
@@ -155,6 +154,7 @@ def stream(
     text = read_query(file)
     spark = _session(master, package)
     from greta.spark.stream import aggregate_stream
+    from greta.spark.stream_run import note_query
     from greta.spark.stream_sources import Source, write_to
 
     source = Source(input, None if format is None else format.value, schema, time, files_per_trigger, bad_records.value)
@@ -179,7 +179,10 @@ def stream(
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
     elsewhere = output == "console" or output.startswith("kafka:") or "://" in output
-    _run(writer, None if elsewhere else Path(output), quiet, seconds, json)
+    directory = None if elsewhere else Path(output)
+    if directory is not None:
+        note_query(directory, text)
+    _run(writer, directory, quiet, seconds, json)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 

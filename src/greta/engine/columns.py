@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
+from greta.engine.tables import contiguous
 from greta.engine.values import evaluate, prepare
 from greta.lang.nodes import (
     And,
@@ -44,6 +45,16 @@ class Columns:
         if name not in self._prepared:
             self._prepared[name] = prepare(self.table.column(name))
         return self._prepared[name]
+
+    def key(self, name: str) -> pa.Array:
+        """An attribute's values for telling them apart: text that came as a proper dictionary stays one."""
+        type_ = self.table.schema.field(name).type
+        if pa.types.is_dictionary(type_) and pa.types.is_string(type_.value_type):
+            array = contiguous(self.table.column(name))
+            words = array.dictionary
+            if words.null_count == 0 and len(words.unique()) == len(words):
+                return array
+        return self.attribute(name)
 
     def evaluate(self, expression: Expression) -> pa.Array:
         """An expression's values for every event."""

@@ -75,7 +75,7 @@ class Stream:
                 bit = np.uint64(1 << bits[variable.name])
                 mask[~columns.holds(condition)] &= ~bit
         names = (*plan.partitioning.common, *([cut.column] if cut and cut.column else []))
-        keys = number_keys([columns.attribute(name) for name in names], table.num_rows)
+        keys = number_keys([columns.key(name) for name in names], table.num_rows)
         offsets, order = order_events(instants, keys)
         owned = np.array([[clock.lowest_window], [2**62]], dtype=np.int64)
         if cut is not None:

@@ -30,7 +30,7 @@ from greta.engine.partials import partial_schema, partials
 from greta.engine.stream_jobs import StreamJob
 from greta.errors import GretaError
 
-FORMAT = 1
+FORMAT = 2
 """Version of what is stored; a store of another version is refused."""
 
 CHUNK_BYTES = 256 * 1024
@@ -39,7 +39,8 @@ CHUNK_BYTES = 256 * 1024
 SMALL_CHUNK_BYTES = 32 * 1024
 """The latest chunk is written anew together with new events while it is smaller than this."""
 
-_CODEC = pa.ipc.IpcWriteOptions(compression="lz4")
+_QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
+_SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class StateError(GretaError):
@@ -74,10 +75,10 @@ class Store(Protocol):
         ...
 
 
-def to_bytes(table: pa.Table) -> bytes:
-    """A table as one compressed Arrow stream."""
+def to_bytes(table: pa.Table, *, small: bool = False) -> bytes:
+    """A table as one compressed Arrow stream; ``small`` takes longer, and pays where bytes are stored."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_CODEC) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_SMALL if small else _QUICK) as writer:
         writer.write_table(table.combine_chunks())
     return bytes(sink.getvalue())
 
@@ -248,7 +249,19 @@ def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[
     rows = np.flatnonzero(in_time)
     rows = rows[np.argsort(times[rows], kind="stable")]
     ordered = len(rows) == table.num_rows and bool((np.diff(rows) == 1).all())
-    return (table if ordered else table.take(pa.array(rows))), times[rows], late
+    return _keyed(job, table if ordered else table.take(pa.array(rows))), times[rows], late
+
+
+def _keyed(job: StreamJob, table: pa.Table) -> pa.Table:
+    """Events as they are stored: text that partitions are made of as a dictionary, encoded once and not at each step.
+
+    What is a dictionary already is encoded anew, so that it holds no word in vain.
+    """
+    for name in job.plan.partitioning.common:
+        if pa.types.is_string(job.schema.field(name).type):
+            words = table.column(name).combine_chunks().cast(pa.string()).dictionary_encode()
+            table = table.set_column(table.column_names.index(name), name, words)
+    return table
 
 
 @dataclass(slots=True)
@@ -287,7 +300,7 @@ class _Bucket:
         # Merging also lets go of what a small chunk holds in vain: a slow stream may never fill one.
         latest = self.index.chunks[-1] if self.index.chunks else None
         if latest is not None and latest.bytes < SMALL_CHUNK_BYTES:
-            table = pa.concat_tables([self._read(latest), table])
+            table = _keyed(self.job, pa.concat_tables([self._read(latest), table]))
             times = self.job.clock.read(table.column(self.job.time), self.job.time)
             needed = times >= due * self.job.windows[1]
             table, times = table.filter(pa.array(needed)), times[needed]
@@ -297,7 +310,7 @@ class _Bucket:
         rows = -(-table.num_rows // pieces)
         for start in range(0, table.num_rows, rows):
             piece, instants = table.slice(start, rows).combine_chunks(), times[start : start + rows]
-            key, blob = uuid.uuid4().hex, to_bytes(piece)
+            key, blob = uuid.uuid4().hex, to_bytes(piece, small=True)
             self.store.write_chunk(key, blob)
             self.cache.put(self.owner, key, piece)
             low, high = int(instants.min()), int(instants.max())

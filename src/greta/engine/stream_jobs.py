@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.run import Numbers
+from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression
@@ -41,6 +42,11 @@ class StreamJob:
         """(within, slide) in the clock's units."""
         assert self.plan.window is not None
         return self.clock.units(self.plan.window)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The attributes that every trend agrees on, in an order of their own."""
+        return tuple(sorted(self.plan.partitioning.common))
 
     @property
     def layout(self) -> dict[str, Any]:
@@ -118,21 +124,30 @@ def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int6
     keep = np.ones(table.num_rows, dtype=bool)
     for name in plan.partitioning.common:
         keep &= columns.attribute(name).is_valid().to_numpy(zero_copy_only=False)
-    types = table.column(job.type).cast(pa.string())
-    if plan.semantics is not Semantics.CONTIGUOUS:
+    types = table.column(job.type)
+    if plan.semantics is Semantics.CONTIGUOUS:
+        types = types.cast(pa.string())
+    else:
+        # One dictionary for all chunks, so that joining them copies no text.
+        types = _numbered(types, plan)
+        codes = types.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         takes = np.zeros(table.num_rows, dtype=bool)
         for variable in plan.variables:
-            may = pc.fill_null(pc.equal(types, variable.event_type), False).to_numpy().copy()
+            may = codes == plan.event_types.index(variable.event_type)
             for condition in plan.local_conditions(variable.name):
                 may &= columns.holds(condition)
             takes |= may
         keep &= takes
-        # One dictionary for all chunks, so that joining them copies no text.
-        names = pa.array(plan.event_types, pa.string())
-        codes = pc.index_in(types, value_set=names).cast(pa.int16())
-        chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in codes.chunks]
-        types = pa.chunked_array(chunks, _type_type(plan))
     kept = table.select(job.schema.names).set_column(
         job.schema.names.index(job.type), job.schema.field(job.type), types
     )
     return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
+
+
+def _numbered(types: pa.ChunkedArray, plan: Plan) -> pa.DictionaryArray:
+    """Event types under the plan's own numbers; NULL where the plan knows none of the name."""
+    array = contiguous(types)
+    encoded = array if pa.types.is_dictionary(array.type) else array.cast(pa.string()).dictionary_encode()
+    names = pa.array(plan.event_types, pa.string())
+    numbers = pc.index_in(encoded.dictionary.cast(pa.string()), value_set=names).cast(pa.int16())
+    return pa.DictionaryArray.from_arrays(numbers.take(encoded.indices), names)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from greta.engine.partials import finish_partials
 from greta.engine.snapshots import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, readable, relevant
+from greta.engine.tables import contiguous
 from greta.errors import DataError
 from greta.spark.columns import arrive, depart
 
@@ -40,10 +41,12 @@ class Packer:
     """
 
     jobs: tuple[StreamJob, ...]
-    hashes: tuple[str | None, ...]
-    """Per job the input column with its hash bucket; None: one bucket."""
+    places: tuple[str, ...]
+    """Per job the input column with its hash bucket, plus the type's number times ``buckets``."""
+    types: tuple[str, ...] | None
+    """Event types by number, any other beyond them; None: the type travels as a column of its own."""
     schema: pa.Schema
-    """The engine's types of the input columns, hash buckets left out."""
+    """The engine's types of the other input columns."""
     buckets: int
     bad_records: BadRecords
 
@@ -52,8 +55,8 @@ class Packer:
         if _is_first_task():
             keys = [
                 at * self.buckets + number
-                for at, hashed in enumerate(self.hashes)
-                for number in range(self.buckets if hashed else 1)
+                for at, job in enumerate(self.jobs)
+                for number in range(self.buckets if job.common else 1)
             ]
             yield _packed(keys, [b""] * len(keys), [0] * len(keys))
         for table in _gathered(batches):
@@ -63,6 +66,8 @@ class Packer:
         columns = [arrive_column(batch.column(f.name), f.type) for f in self.schema]
         table = pa.table(columns, schema=self.schema)
         job = self.jobs[0]
+        if self.types is not None:
+            table = table.append_column(job.type, _named(contiguous(batch.column(self.places[0])), self))
         good = readable(table.column(job.time), job.clock)
         bad = int(len(good) - np.count_nonzero(good))
         if bad:
@@ -71,10 +76,8 @@ class Packer:
             batch, table = batch.filter(pa.array(good)), table.filter(pa.array(good))
         keys: list[int] = []
         blobs: list[bytes] = []
-        for at, (job, hashed) in enumerate(zip(self.jobs, self.hashes, strict=True)):
-            numbers = np.zeros(table.num_rows, dtype=np.int64)
-            if hashed is not None:
-                numbers = batch.column(hashed).to_numpy().astype(np.int64)
+        for at, (job, place) in enumerate(zip(self.jobs, self.places, strict=True)):
+            numbers = batch.column(place).to_numpy() % self.buckets
             for number, part in _by_bucket(job, table, numbers):
                 keys.append(at * self.buckets + number)
                 blobs.append(to_bytes(part))
@@ -110,12 +113,22 @@ def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(parts)
 
 
+def _named(places: pa.Array, packer: Packer) -> pa.Array:
+    """Event types by the numbers that came with the buckets."""
+    assert packer.types is not None
+    numbers = places.to_numpy() // packer.buckets
+    other = numbers >= len(packer.types)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(numbers, pa.int32(), mask=other), pa.array(packer.types, pa.string())
+    )
+
+
 def arrive_column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """A travelling column in the engine's type."""
     return pa.chunked_array([arrive(chunk, type_) for chunk in column.chunks], type=type_)
 
 
-def _by_bucket(job: StreamJob, table: pa.Table, numbers: NDArray[np.int64]) -> Iterator[tuple[int, pa.Table]]:
+def _by_bucket(job: StreamJob, table: pa.Table, numbers: NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
     kept, rows = relevant(job, table)
     if not kept.num_rows:
         return

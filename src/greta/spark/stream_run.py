@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 PROGRESS = "_greta/progress.jsonl"
 """Where a stream's figures are written, beneath its output directory."""
+QUERY = "_greta/query.greta"
+"""Where its query is written: whoever reads the rows can see what they mean."""
 
 _POLL_SECONDS = 0.1
 _RAISED = re.compile(r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|\Z)", re.MULTILINE | re.DOTALL)
@@ -131,6 +133,19 @@ class Watch:
         while self.query.isActive and self.query.status["isTriggerActive"] and self._seen == seen:
             time.sleep(_POLL_SECONDS)
             self.look()
+
+
+def note_query(directory: Path, text: str) -> None:
+    """Write the query beneath the output directory."""
+    file = directory / QUERY
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SetupError(
+            f"the output directory {directory} cannot be written: {error}\n"
+            "hint: give a directory that you may write, on a disk with room"
+        ) from error
 
 
 def explained(failure: StreamingQueryException | Exception) -> GretaError:
