@@ -1,10 +1,10 @@
-# Every target sets up what it needs by itself: a virtual environment with pinned packages, and Java.
+# Every target sets up what it needs by itself: a virtual environment with pinned packages, Java, compiled kernels.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit lint format types layers test-slow test-browser bench bench-quick docs clean
+.PHONY: help setup demo studio test check unit lint format types layers test-slow test-browser bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -12,11 +12,14 @@ help: ## show this help
 $(READY): pyproject.toml constraints.txt tools/bootstrap.py
 	@$(PYTHON) tools/bootstrap.py
 
-setup: $(READY) ## create .venv with pinned packages, and a Java if none is there
+setup: $(READY) ## create .venv with pinned packages and compiled kernels, and a Java if none is there
 	@echo "greta: .venv is ready"
 
 demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a picture in demo-output/
 	@$(BIN)/python examples/demo.py
+
+studio: $(READY) ## open a page to write queries in and see what they mean
+	@$(BIN)/greta studio
 
 test: lint types layers unit ## run all checks and tests: what CI runs
 
