@@ -93,7 +93,7 @@ def test_files_order_tasks_and_cuts_never_change_a_row(spark: SparkSession, tmp_
     df = spark.read.parquet(str(tmp_path))
     answers = {
         (tasks, cut): greta.spark.aggregate(df, query, tasks=tasks, cut=cut).toArrow()
-        for tasks, cut in ((1, None), (2, 0), (5, 0.5), (8, 3))
+        for tasks, cut in ((1, None), (2, 0), (5, 0.5), (8, "measure"))
     }
     expected = rows(greta.aggregate(events, query))
     assert expected

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 from rich.console import Console
@@ -96,6 +96,14 @@ def run(
     malformed: Annotated[
         Malformed, typer.Option(help="Rows of CSV and JSON that cannot be read: fail, or skip and count them.")
     ] = Malformed.FAIL,
+    cut: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="Length of the time ranges that run in parallel, in multiples of WITHIN; 0 for no cut, or measure "
+            "to count the events first and cut as they need.",
+        ),
+    ] = None,
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")
     ] = None,
@@ -129,7 +137,7 @@ def run(
             spark,
         )
         with located(text, file):
-            rows = greta.spark.aggregate(events.df, query, time=time, type=type_, numbers=numbers.value)
+            rows = greta.spark.aggregate(events.df, query, time=time, type=type_, numbers=numbers.value, cut=_cut(cut))
         wanted = show if show is not None else None if json else 0 if output or plot else 20
         if output is not None:
             _write(rows, output, output_format, overwrite, step, spark)
@@ -152,6 +160,17 @@ def _setting(item: str) -> tuple[str, str]:
     if not equals:
         raise typer.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--conf")
     return key, value
+
+
+def _cut(text: str | None) -> float | Literal["measure"] | None:
+    if text is None:
+        return None
+    if text == "measure":
+        return "measure"
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is neither a number nor 'measure'", param_hint="--cut") from None
 
 
 def _check_plot(file: Path) -> None:

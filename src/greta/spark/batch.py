@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -22,11 +23,11 @@ from greta.engine.run import Numbers
 from greta.engine.tables import require_column
 from greta.errors import GretaError
 from greta.plan.nodes import Plan
-from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, neutral, outgoing
+from greta.spark.columns import Answer, arrived, arrow_schema, declared, in_seconds, named, neutral, outgoing
 from greta.spark.filters import useful
 from greta.spark.jobs import SHARE_BITS, Channel, Job, relevant_types
 from greta.spark.queries import Queries, labelled, merged_columns
-from greta.spark.ranges import plan_ranges
+from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
 from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def aggregate(
     type: str = "type",  # noqa: A002 - the word that every backend uses
     numbers: Numbers = "double",
     tasks: int | None = None,
-    cut: float | None = None,
+    cut: float | Literal["measure"] | None = None,
     **streaming: Any,
 ) -> DataFrame:
     """Aggregate all trends of a query over a DataFrame of events: a row per group and window with a trend.
@@ -55,11 +56,14 @@ def aggregate(
 
     ``tasks`` is the number of tasks after the shuffle (default: the cores that Spark has). ``cut`` is the length,
     in multiples of WITHIN, of the time ranges that run in parallel within a partition; 0 runs every partition
-    whole, and the default moves at most an eighth more events for it.
+    whole, and the default moves at most an eighth more events for it. ``"measure"`` counts the events first, in a
+    small job that runs at once, and cuts as finely as they need: for windows that last long beside the events.
 
     A streaming DataFrame gives a streaming one; ``streaming`` are the options of
     ``greta.spark.stream.aggregate_stream``, first of all ``lateness="30 seconds"``.
     """
+    if isinstance(cut, str) and cut != "measure":
+        raise GretaError(f"cut must be a number or 'measure', not {cut!r}")
     if numbers not in get_args(Numbers):
         raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
     if df.isStreaming:
@@ -75,7 +79,11 @@ def aggregate(
     plans = tuple(plan_for(one, schema, time, type) for one in queries)
     answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
     merged = None if labels is None else merged_columns(labels, answers)
-    job = _job(plans, schema, time, type, numbers, tasks or parallelism(df.sparkSession), cut)
+    tasks = tasks or parallelism(df.sparkSession)
+    job = _job(plans, schema, time, type, numbers, tasks, None if cut == "measure" else cut)
+    if cut == "measure":
+        channels = (replace(channel, ranges=_measured(df, channel, job)) for channel in job.channels)
+        job = replace(job, channels=tuple(channels))
     events = (
         _packable(df, job)
         .mapInArrow(partial(pack_events, job=job), declared(BLOBS))
@@ -166,21 +174,44 @@ def _job(
 
 def _packable(df: DataFrame, job: Job) -> DataFrame:
     """Only rows and columns that some query needs, and the place of each row in each channel."""
-    conditions = [useful(plan, job.type) for plan in job.plans]
-    if all(condition is not None for condition in conditions):
-        df = df.where(reduce(or_, (condition for condition in conditions if condition is not None)))
+    df = _filtered(df, job)
     kinds = {field.name: field.dataType for field in df.schema.fields}
     columns = [outgoing(name, kinds[name]).alias(f"c{at}") for at, name in enumerate(job.wire)]
     places = [_place(channel, job).alias(f"p{at}") for at, channel in enumerate(job.channels)]
     return df.select(*columns, *places)
 
 
+def _filtered(df: DataFrame, job: Job) -> DataFrame:
+    conditions = [useful(plan, job.type) for plan in job.plans]
+    known = [condition for condition in conditions if condition is not None]
+    return df.where(reduce(or_, known)) if len(known) == len(conditions) else df
+
+
+def _measured(df: DataFrame, channel: Channel, job: Job) -> Ranges | None:
+    """Ranges from counts per share: one job, which groups the events by at most 256 numbers."""
+    plans = tuple(job.plans[number] for number in channel.queries)
+    kind = next(field.dataType for field in df.schema.fields if field.name == job.time)
+    seconds = in_seconds(job.time, kind)
+    counted = (
+        _filtered(df, job)
+        .groupBy(_share(channel).alias("share"))
+        .agg(F.count(F.lit(1)).alias("events"), F.min(seconds).alias("first"), F.max(seconds).alias("last"))
+        .where(F.col("first").isNotNull())
+    )
+    return plan_measured_ranges(plans, [Share(*row) for row in counted.collect()], job.tasks)
+
+
+def _share(channel: Channel) -> Column:
+    """The top bits of the hash of a row's partition."""
+    if not channel.common:
+        return F.lit(0)
+    hashed = F.xxhash64(*(named(name) for name in channel.common))
+    return F.shiftrightunsigned(hashed, 64 - SHARE_BITS).cast("int")
+
+
 def _place(channel: Channel, job: Job) -> Column:
     """The share of a row's partition, and above it the code of its type."""
-    share = F.lit(0)
-    if channel.common:
-        hashed = F.xxhash64(*(named(name) for name in channel.common))
-        share = F.shiftrightunsigned(hashed, 64 - SHARE_BITS).cast("int")
+    share = _share(channel)
     if job.types is None or job.one_type:
         return share
     code = F.lit(len(job.types) << SHARE_BITS)

@@ -70,6 +70,17 @@ def outgoing(name: str, type_: T.DataType) -> Column:
             return column
 
 
+def in_seconds(name: str, type_: T.DataType) -> Column:
+    """A time column as a number of seconds, fit for differences."""
+    match type_:
+        case T.TimestampType() | T.TimestampNTZType():
+            return F.unix_micros(named(name).cast(T.TimestampType())) / 1_000_000
+        case T.DateType():
+            return F.unix_date(named(name)) * 86_400.0
+        case _:
+            return named(name).cast(T.DoubleType())
+
+
 def spark_type(type_: pa.DataType) -> T.DataType:
     """The Spark type that ``mapInArrow`` must declare for a travelling column."""
     if pa.types.is_decimal(type_):
