@@ -71,6 +71,32 @@ def test_the_query_beside_the_rows_says_what_the_groups_are(tmp_path: Path) -> N
     assert Follower(tmp_path).look("slowest")["chart"]["column"] == "slowest"
 
 
+def test_the_query_beside_the_rows_says_what_the_aggregates_are(tmp_path: Path) -> None:
+    exact = {"segment": [1, 2], "cars": ["7", "8"], "slowest": [7.5, 8.5], "final": [False, True]}
+    write(tmp_path, "part-0.parquet", range(2), **exact)
+    guessed = Follower(tmp_path).look(None)
+    assert (guessed["groups"], guessed["aggregates"]) == (["segment", "cars"], ["slowest"])
+    (tmp_path / "_greta").mkdir()
+    (tmp_path / "_greta" / "query.greta").write_text(
+        "RETURN segment, COUNT(P) AS cars, MIN(P.speed) AS slowest PATTERN Position P+ GROUP-BY segment"
+    )
+    told = Follower(tmp_path).look(None)
+    assert (told["groups"], told["aggregates"]) == (["segment"], ["cars", "slowest"])
+    assert told["chart"]["lines"] == [
+        {"name": "2", "values": [None, 8.0]},
+        {"name": "1", "values": [7.0, None]},
+    ]
+
+
+@pytest.mark.parametrize("text", ["RETURN other, COUNT(*) PATTERN A+ GROUP-BY other", "no query", "\x00"])
+def test_a_query_that_does_not_fit_the_rows_is_passed_over(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "part-0.parquet", range(2))
+    (tmp_path / "_greta").mkdir()
+    (tmp_path / "_greta" / "query.greta").write_text(text)
+    answer = Follower(tmp_path).look(None)
+    assert (answer["groups"], answer["aggregates"]) == (["sector"], ["count"])
+
+
 def test_the_status_file_gives_throughput_lag_and_late_events(tmp_path: Path) -> None:
     place = tmp_path / "_greta"
     place.mkdir()

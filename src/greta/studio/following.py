@@ -2,7 +2,8 @@
 
 Each Parquet file is read once, when it is complete; files that cannot be read yet are tried again. Only the
 newest rows are kept, so memory does not grow with the stream. ``_greta/progress.jsonl`` in the directory or
-beside it, one JSON object per trigger, gives throughput, lag and late events.
+beside it, one JSON object per trigger, gives throughput, lag and late events; ``query.greta`` there says which columns
+are groups and which aggregates.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from greta.errors import DataError, GretaError
-from greta.lang.nodes import ReturnAttribute
+from greta.lang.nodes import ReturnAggregate, ReturnAttribute
 from greta.lang.parser import parse
 from greta.studio.results import chart, shown
 
@@ -55,8 +56,7 @@ class Follower:
         }
         if self.rows is None:
             return answer
-        groups = self._groups()
-        aggregates = [name for name in self.rows.column_names[2:] if name not in groups]
+        groups, aggregates = self._columns()
         if not aggregates:
             return answer
         shown_column = column if column is not None and column in aggregates else aggregates[0]
@@ -97,18 +97,26 @@ class Follower:
             if not any(part.startswith(hidden) for part in path.relative_to(self.directory).parts)
         }
 
-    def _groups(self) -> list[str]:
-        """Group attributes: what the query says, else the columns before the first floating-point one."""
+    def _columns(self) -> tuple[list[str], list[str]]:
+        """Groups and aggregates, as the query beside the rows has them.
+
+        Without a query that fits the rows, the columns before the first floating-point one are taken for groups.
+        """
         assert self.rows is not None
-        names: list[str] = self.rows.column_names[2:]
+        # Whether a row is final is neither.
+        names: list[str] = [name for name in self.rows.column_names[2:] if name != "final"]
         for place in self._status_places():
             try:
                 query = parse((place / "query.greta").read_text(encoding="utf-8"))
             except (OSError, UnicodeDecodeError, GretaError):
                 continue
-            return [p.name for p in query.returns if isinstance(p, ReturnAttribute) and p.name in names]
+            groups = [p.name for p in query.returns if isinstance(p, ReturnAttribute)]
+            aggregates = [p.name for p in query.returns if isinstance(p, ReturnAggregate)]
+            if {*groups, *aggregates} <= set(names):
+                return groups, aggregates
         floating = [i for i, name in enumerate(names) if pa.types.is_floating(self.rows.schema.field(name).type)]
-        return names[: floating[0] if floating else len(names) - 1]
+        cut = floating[0] if floating else max(len(names) - 1, 0)
+        return names[:cut], names[cut:]
 
     def _status_places(self) -> tuple[Path, Path]:
         return self.directory / "_greta", self.directory.parent / "_greta"
