@@ -111,6 +111,6 @@ def test_imports_go_down_only() -> None:
 def test_make_help_names_the_commands_of_the_readme() -> None:
     answer = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     readme = (ROOT / "README.md").read_text()
-    for target in ("demo", "test"):
+    for target in ("studio", "demo", "test"):
         assert f"make {target} " in answer.stdout
         assert f"\nmake {target}\n" in readme
