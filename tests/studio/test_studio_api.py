@@ -48,6 +48,18 @@ def test_the_page_and_all_it_loads_come_with_the_package(client: TestClient) -> 
             assert (module.parent / imported).resolve().is_file(), imported
 
 
+def test_the_page_has_no_script_that_nothing_uses() -> None:
+    modules = {file.name: file.read_text() for file in (STATIC / "js").glob("*.js")}
+    for name, text in modules.items():
+        others = "".join(other for at, other in modules.items() if at != name)
+        imported = " ".join(re.findall(rf'import {{([^}}]*)}} from "\./{name}"', others))
+        for export in re.findall(r"^export (?:function|const|class) (\w+)", text, re.MULTILINE):
+            assert re.search(rf"\b{export}\b", imported), f"{name}: {export}"
+        for taken in re.findall(r"import {([^}]*)}", text):
+            for word in re.findall(r"\w+", taken):
+                assert len(re.findall(rf"\b{word}\b", text)) > 1, f"{name}: {word}"
+
+
 def test_the_page_names_no_other_machine() -> None:
     own = [*STATIC.glob("*.*"), *(STATIC / "js").glob("*.js")]
     named = {

@@ -152,6 +152,11 @@ def test_a_running_stream_is_followed_live(page: Page, directory: Path) -> None:
         assert "8 · finance" in legend
         # The query beside the rows says that segment, a whole number, is no aggregate.
         assert [option.text for option in page.all("#live-aggregate option")] == ["trends", "cars"]
+        assert page.unnamed() == []
+        assert {"7 · energy", "8 · finance"} == set(page.find(".chart").accessible_name.partition(": ")[2].split(", "))
+        assert page.faint() == []
+        page.size(390, 900)
+        page.wait(lambda: page.width() <= 390)
         page.size(1280, 900)
         # A picture for readers needs no directory of this machine.
         page.driver.execute_script("document.querySelector('#followed option').textContent = 'out/trends'")

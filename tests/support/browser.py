@@ -19,6 +19,7 @@ FLAGS = (
 SECONDS = 180
 """Longest wait for anything; a first start that compiles the engine is the longest."""
 
+_NAMED = {"button", "combobox", "textbox", "checkbox", "link", "PopUpButton", "table", "group", "image"}
 _CONTRASTS = """
 const numbers = (text) => text.match(/[\\d.]+/g).map(Number);
 const parse = (text) => ({ rgb: numbers(text).slice(0, 3), alpha: numbers(text)[3] ?? 1 });
@@ -147,6 +148,13 @@ class Page:
         """What the browser complained about: scripts that failed, requests that policy blocked."""
         said = self.driver.get_log("browser")
         return [entry["message"] for entry in said if entry["source"] != "network"]
+
+    def unnamed(self) -> list[str]:
+        """The roles of what a screen reader would announce without a name."""
+        tree = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        spoken = [node for node in tree if not node["ignored"] and node["role"]["value"] in _NAMED]
+        assert spoken
+        return [node["role"]["value"] for node in spoken if not node.get("name", {}).get("value")]
 
     def faint(self) -> list[str]:
         """Texts with less contrast to their ground than WCAG's level AA asks for."""

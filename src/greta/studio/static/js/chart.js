@@ -44,12 +44,13 @@ export function Chart({ times, lines, clock, log, label, height = 260 }) {
       [times, ...values],
       box,
     );
+    plot.root.querySelector(".u-legend").ariaHidden = "true"; // the label below names the lines
     const fit = new ResizeObserver(() => plot.setSize({ width: width(), height }));
     fit.observe(box);
     return () => { fit.disconnect(); plot.destroy(); };
   }, [times, lines, log, night]);
 
-  return html`<div class="chart" ref=${place} role="img" aria-label=${label}></div>`;
+  return html`<div class="chart" ref=${place} role="img" aria-label=${`${label}: ${lines.map((line) => line.name).join(", ")}`}></div>`;
 }
 
 // Which aggregate is drawn, and how; what else belongs into the line comes as children.

@@ -89,7 +89,7 @@ function Stream({ id, limits }) {
       ${chart && html`<${ChartTools} id="live-aggregate" names=${seen.aggregates} column=${chart.column} log=${log} onColumn=${setColumn} onLog=${setLog}>
         <span class="note" id="live-rows">${plural(seen.total, "row")} in ${plural(seen.files, "file")}</span>
       <//>
-      <${Chart} ...${chart} log=${log} label=${`${chart.column} over window time`} />
+      <${Chart} ...${chart} log=${log} label=${`${chart.column} over window time, the newest in the table below`} />
       <p class="note">${remarks(chart, limits)} ${seen.kept < seen.total ? `The newest ${number(seen.kept)} rows are kept.` : ""}</p>
       <div class="wide"><table id="latest">
         <caption>Newest windows</caption>

@@ -28,7 +28,7 @@ function Charts({ run, limits }) {
   const { answer: chart, problem } = useAnswer(`api/runs/${run.id}/series`, { column: shown });
   return html`<${ChartTools} id="aggregate" names=${aggregates} column=${shown} log=${log} onColumn=${setColumn} onLog=${setLog} />
     <${ProblemBox} problem=${problem} id="chart-problem" />
-    ${chart && html`<${Chart} ...${chart} log=${log} label=${`${shown} over window time, ${plural(chart.lines.length, "line")}; the table below has the numbers`} />
+    ${chart && html`<${Chart} ...${chart} log=${log} label=${`${shown} over window time, in numbers in the table below`} />
     <p class="note">${remarks(chart, limits)}</p>`}`;
 }
 
