@@ -3,15 +3,19 @@
     python benchmarks/spark_stream.py [--quick] [--output FILE]
 
 Claims: at 20k partitions and at least 100k events per micro-batch, Q1 (k = 60) takes in at least twice as many events
-per second as Spark's own ``groupBy(window('10 minutes', '10 seconds'), sector).count()``, on ``local[2]``. Each figure
-is the median over micro-batches after a warm-up, which is reported apart; ratios are between runs of one process, one
-after the other, on the same files.
+per second as Spark's own ``groupBy(window('10 minutes', '10 seconds'), sector).count()``, on ``local[2]``. Both run in
+one session with the same settings, one after the other, on the same files; a first run of each, not measured, warms the
+session up, and micro-batches count from the one on at which the first window has ended, so that state has its full
+size. Processor time is that of the JVM and all Python workers. Writes ``benchmarks/results/spark-stream.json`` and the
+part *Streaming* of ``docs/benchmarks-spark.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import math
 import os
 import platform
 import shutil
@@ -23,6 +27,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -40,7 +45,12 @@ WITHIN 10 minutes SLIDE 10 seconds
 """
 SCHEMA = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUBLE"
 LATENESS = "10 seconds"
-WARM_UP = 2
+LATE, WITHIN = 10.0, 600.0
+"""Seconds of LATENESS and of WITHIN."""
+ROOT = Path(__file__).parent.parent
+HEADING = "## Streaming"
+FILES = 2
+"""Files per micro-batch: one per core, so that both ways read and count on all cores."""
 
 
 def greta_rows(events: DataFrame) -> DataFrame:
@@ -57,9 +67,9 @@ WAYS = {"greta": greta_rows, "spark": spark_rows}
 
 
 def write_batches(place: Path, batches: int, events: int, partitions: int, rate: float) -> None:
-    """A file of ``events`` trades per micro-batch, at ``rate`` trades per second of event time."""
+    """``FILES`` files with ``events`` trades in all per micro-batch, at ``rate`` trades per second of event time."""
     place.mkdir(parents=True)
-    trades = datasets.stock_batches(batches * events, companies=partitions, rate=rate, chunk=events)
+    trades = datasets.stock_batches(batches * events, companies=partitions, rate=rate, chunk=events // FILES)
     for number, batch in enumerate(trades):
         file = place / f"{number:05}.parquet"
         pq.write_table(batch_table(batch), file)
@@ -76,31 +86,56 @@ def read(spark: SparkSession, place: Path, **options: Any) -> DataFrame:
     return spark.readStream.schema(SCHEMA).options(**options).parquet(str(place))
 
 
-def throughput(spark: SparkSession, way: str, place: Path) -> dict[str, Any]:
-    """Run over all files as fast as it goes, one file per micro-batch."""
+def processor_seconds() -> float:
+    """Processor time so far of this process and all that it started: the JVM and its Python workers."""
+    me = psutil.Process()
+    total = 0.0
+    for process in (me, *me.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def throughput(spark: SparkSession, way: str, place: Path, warm_up: int) -> dict[str, Any]:
+    """Run over all files as fast as it goes, so many files per micro-batch; the first ``warm_up`` do not count."""
+    marks: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        rows = WAYS[way](read(spark, place, maxFilesPerTrigger=1))
+        rows = WAYS[way](read(spark, place, maxFilesPerTrigger=FILES))
         writer = rows.writeStream.format("noop").option("checkpointLocation", f"{scratch}/checkpoint")
         query = writer.trigger(availableNow=True).start()
+        while query.isActive:
+            done = query.lastProgress
+            if done is not None:
+                marks.setdefault(done.batchId, processor_seconds())
+            time.sleep(0.02)
         query.awaitTermination()
         progress = [json.loads(report.json) for report in query.recentProgress]
     batches = [p for p in progress if p["numInputRows"]]
-    seconds = [p["batchDuration"] / 1000 for p in batches]
-    measured = list(zip(batches, seconds, strict=True))[WARM_UP:]
+    measured = batches[warm_up:]
+    seconds = [p["batchDuration"] / 1000 for p in measured]
+    first, last = batches[warm_up - 1]["batchId"], batches[-1]["batchId"]
+    figures = [p.get("observedMetrics", {}).get("greta", {}) for p in batches]
     return {
         "way": way,
         "events_per_batch": batches[0]["numInputRows"],
-        "events_per_second": statistics.median(p["numInputRows"] / s for p, s in measured),
-        "warm_up_seconds": seconds[:WARM_UP],
-        "batch_seconds": [s for _, s in measured],
-        "state_bytes": max(
-            (p.get("observedMetrics", {}).get("greta", {}).get("state_bytes", 0) for p in batches), default=0
-        ),
+        "events_per_second": statistics.median(p["numInputRows"] / s for p, s in zip(measured, seconds, strict=True)),
+        "processor_seconds_per_million": 1e6 * (marks[last] - marks[first]) / sum(p["numInputRows"] for p in measured),
+        "batch_seconds": seconds,
+        "warm_up_seconds": [p["batchDuration"] / 1000 for p in batches[:warm_up]],
+        "state_rows": max((found.get("state_rows", 0) for found in figures), default=0),
+        "state_bytes": max((found.get("state_bytes", 0) for found in figures), default=0),
     }
 
 
-def latency(spark: SparkSession, way: str, rate: float, seconds: float, partitions: int) -> dict[str, Any]:
-    """Seconds from the file that closes a window to its row; event time runs ten times as fast as the clock."""
+def latency(
+    spark: SparkSession, way: str, rate: float, seconds: float, partitions: int, density: float
+) -> dict[str, Any]:
+    """Seconds from the arrival of the file that closes a window to the window's rows, once a whole window has passed.
+
+    ``rate`` events come per second of the clock, ``density`` per second of event time.
+    """
+    speed = rate / density
     arrived: list[tuple[float, float]] = []
     returned: dict[float, float] = {}
     with tempfile.TemporaryDirectory() as scratch:
@@ -109,20 +144,17 @@ def latency(spark: SparkSession, way: str, rate: float, seconds: float, partitio
         stop = threading.Event()
 
         def feed() -> None:
-            per_file = int(rate / 2)
-            stream_rate = rate / 10
-            trades = datasets.stock_batches(
-                int(rate * seconds * 4), companies=partitions, rate=stream_rate, chunk=per_file
-            )
+            per_file = max(1, int(rate / 2 / FILES))
+            trades = datasets.stock_batches(int(rate * seconds * 4), companies=partitions, rate=density, chunk=per_file)
             began = time.monotonic()
             for number, batch in enumerate(trades):
-                if stop.wait(max(0.0, began + number * 0.5 - time.monotonic())):
+                if stop.wait(max(0.0, began + number // FILES * 0.5 - time.monotonic())):
                     return
                 draft = incoming / f".{number:05}"
                 pq.write_table(batch_table(batch), draft)
                 draft.rename(incoming / f"{number:05}.parquet")
                 newest = batch.column("time")[-1].as_py().timestamp()
-                arrived.append((newest - 10.0, time.monotonic()))
+                arrived.append((newest, time.monotonic()))
 
         def note(rows: DataFrame, _: int) -> None:
             found = rows.select("window_end").distinct().collect()
@@ -142,67 +174,169 @@ def latency(spark: SparkSession, way: str, rate: float, seconds: float, partitio
         stop.set()
         feeder.join()
         query.stop()
+        batches = [json.loads(report.json) for report in query.recentProgress]
+    begin = arrived[0][0]
     delays = []
     for end, when in sorted(returned.items()):
-        closing = next((at for watermark, at in arrived if watermark >= end), None)
-        if closing is not None and closing > arrived[0][1] + seconds / 3:
+        closing = next((at for newest, at in arrived if newest - LATE >= end), None)
+        if closing is not None and end >= begin + WITHIN:
             delays.append(when - closing)
     delays.sort()
+    used = [p["batchDuration"] / 1000 for p in batches if p["numInputRows"]]
     return {
         "way": way,
         "rate": rate,
+        "seconds_of_event_time_per_second": speed,
         "windows": len(delays),
         "p50": statistics.median(delays) if delays else None,
         "p95": delays[int(0.95 * (len(delays) - 1))] if delays else None,
+        "batch_seconds": statistics.median(used) if used else None,
     }
 
 
+def steady(events: int, rate: float) -> int:
+    """Micro-batches until the first window has ended and its end is below the watermark."""
+    return math.ceil((WITHIN + LATE) * rate / events) + 1
+
+
+def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """All figures."""
+    found: dict[str, Any] = {"throughput": [], "growth": [], "latency": []}
+    sizes = options.events[:1] if options.quick else options.events
+
+    def files(events: int, partitions: int) -> tuple[Path, int]:
+        place, warm_up = scratch / f"{events}-{partitions}", steady(events, options.rate)
+        if not place.is_dir():
+            write_batches(place, warm_up + options.batches, events, partitions, options.rate)
+        return place, warm_up
+
+    for way in WAYS:
+        place, warm_up = files(sizes[0], 20_000)
+        throughput(spark, way, place, warm_up)
+    for events in sizes:
+        place, warm_up = files(events, 20_000)
+        for way in WAYS:
+            found["throughput"].append({"partitions": 20_000, **throughput(spark, way, place, warm_up)})
+            print(json.dumps(found["throughput"][-1]), flush=True)
+    found["ratios"] = [
+        {
+            "events_per_batch": greta_["events_per_batch"],
+            "events_per_second": greta_["events_per_second"] / spark_["events_per_second"],
+            "processor": spark_["processor_seconds_per_million"] / greta_["processor_seconds_per_million"],
+        }
+        for greta_, spark_ in zip(found["throughput"][::2], found["throughput"][1::2], strict=True)
+    ]
+    print(json.dumps(found["ratios"]), flush=True)
+    if options.quick:
+        return found
+    for partitions in (1_000, 200_000):
+        place, warm_up = files(sizes[0], partitions)
+        found["growth"].append({"partitions": partitions, **throughput(spark, "greta", place, warm_up)})
+        print(json.dumps(found["growth"][-1]), flush=True)
+    rate = min(one["events_per_second"] for one in found["throughput"][:2]) / 2
+    for way in WAYS:
+        found["latency"].append(latency(spark, way, rate, options.seconds, 20_000, options.rate))
+        print(json.dumps(found["latency"][-1]), flush=True)
+    return found
+
+
+def page(result: dict[str, Any]) -> str:
+    """The part of the page that these figures make."""
+    lines = [
+        HEADING,
+        "",
+        (
+            f"`python benchmarks/spark_stream.py`: Q1 (WITHIN 10 minutes SLIDE 10 seconds, k = 60) beside Spark's own "
+            f"`groupBy(window('10 minutes', '10 seconds'), sector).count()`, both in one session on `local[2]` with "
+            f"the same settings and files, {result['rate']:,.0f} generated trades per second of event time, two files "
+            f"per micro-batch, after a run of each that is not measured. {result['machine']}; PySpark "
+            f"{result['versions']['spark']}, Python {result['versions']['python']}."
+        ),
+        "",
+        (
+            "| events per micro-batch, 20,000 partitions | greta ÷ Spark, events per second (at least 2) "
+            "| Spark ÷ greta, processor time |"
+        ),
+        "|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {one['events_per_batch']:,} | {one['events_per_second']:.2f} | {one['processor']:.2f} |"
+        for one in result["ratios"]
+    ]
+    lines += [
+        "",
+        "| run | partitions | events per micro-batch | events/s | processor s per million | state |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    lines += [
+        f"| {'greta: Q1' if one['way'] == 'greta' else 'Spark: count of events'} | {one['partitions']:,} | "
+        f"{one['events_per_batch']:,} | {one['events_per_second']:,.0f} | "
+        f"{one['processor_seconds_per_million']:.1f} | "
+        + (f"{one['state_rows']:,} events, {one['state_bytes'] / 1e6:.0f} MB |" if one["state_rows"] else "|")
+        for one in (*result["throughput"], *result["growth"])
+    ]
+    if result["latency"]:
+        lines += [
+            "",
+            (
+                f"Seconds from the arrival of the event that closes a window to its row, at "
+                f"{result['latency'][0]['rate']:,.0f} events per second (half of what the slower of the two can take):"
+            ),
+            "",
+            "| run | p50 | p95 | median micro-batch |",
+            "|---|--:|--:|--:|",
+        ]
+        lines += [
+            f"| {one['way']} | {one['p50']:.2f} | {one['p95']:.2f} | {one['batch_seconds']:.2f} |"
+            for one in result["latency"]
+            if one["p50"] is not None
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def write_page(file: Path, part: str) -> None:
+    """Replace the part of the page, which stands at its end."""
+    before = file.read_text().split(f"\n{HEADING}\n")[0].rstrip() if file.is_file() else "# Spark, measured"
+    file.write_text(f"{before}\n\n{part}")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few micro-batches, throughput at 20k partitions only")
-    parser.add_argument("--events", type=int, default=400_000, help="events per micro-batch")
-    parser.add_argument("--batches", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=60.0, help="length of each latency run")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="throughput at 20k partitions and the first size only")
+    parser.add_argument(
+        "--events", type=int, nargs="+", default=[400_000, 100_000], help="sizes of micro-batches, in events"
+    )
+    parser.add_argument("--batches", type=int, default=6, help="micro-batches that count")
+    parser.add_argument("--seconds", type=float, default=90.0, help="length of each latency run")
     parser.add_argument("--rate", type=float, default=2_000.0, help="events per second of event time")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "spark-stream.json")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks-spark.md")
     options = parser.parse_args()
-    events, batches = options.events, (5 if options.quick else options.batches)
     spark = greta.spark.session(
         "local[2]",
         spark_sql_shuffle_partitions="2",
         spark_sql_streaming_stateStore_rocksdb_changelogCheckpointing_enabled="true",
     )
-    results: dict[str, Any] = {
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}",
-        "versions": {"spark": spark.version, "python": platform.python_version(), "greta": greta.__version__},
-        "throughput": [],
-        "latency": [],
-    }
+    load = os.getloadavg()[0]
     scratch = Path(tempfile.mkdtemp(prefix="greta-bench-"))
     try:
-        for partitions in (20_000,) if options.quick else (20_000, 1_000, 200_000):
-            place = scratch / str(partitions)
-            write_batches(place, batches, events, partitions, options.rate)
-            ways = ("spark", "greta") if partitions == 20_000 else ("greta",)
-            for way in ways:
-                found = {"partitions": partitions, **throughput(spark, way, place)}
-                results["throughput"].append(found)
-                print(json.dumps(found), flush=True)
-        by_way = {found["way"]: found for found in results["throughput"] if found["partitions"] == 20_000}
-        results["ratio"] = by_way["greta"]["events_per_second"] / by_way["spark"]["events_per_second"]
-        print(f"greta / spark at 20k partitions: {results['ratio']:.2f}", flush=True)
-        if not options.quick:
-            rate = min(found["events_per_second"] for found in by_way.values()) / 2
-            for way in WAYS:
-                found = latency(spark, way, rate, options.seconds, 20_000)
-                results["latency"].append(found)
-                print(json.dumps(found), flush=True)
+        found = measure(spark, scratch, options)
+        versions = {"spark": spark.version, "python": platform.python_version(), "greta": greta.__version__}
     finally:
         shutil.rmtree(scratch)
         spark.stop()
-    if options.output is not None:
-        options.output.write_text(json.dumps(results, indent=2) + "\n")
+    loads = f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after"
+    result = {
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {loads}",
+        "versions": versions,
+        "rate": options.rate,
+        **found,
+    }
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(result, indent=2) + "\n")
+    if not options.quick:
+        write_page(options.page, page(result))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -57,6 +57,7 @@ def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: S
             assert time.monotonic() - began < _PATIENCE
             time.sleep(0.05)
         stream.add(*rest)
+        running = {file.name for file in (Path(stream.checkpoint) / "offsets").glob("[0-9]*")}
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=_PATIENCE)
     finally:
@@ -65,10 +66,7 @@ def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: S
     assert process.returncode == 0, errors
     assert "run the same command again" in errors
     assert "Traceback" not in errors
-    commits = Path(stream.checkpoint) / "commits"
-    assert {f.name for f in commits.glob("[0-9]*")} == {
-        f.name for f in (Path(stream.checkpoint) / "offsets").glob("[0-9]*")
-    }
+    assert running <= {file.name for file in (Path(stream.checkpoint) / "commits").glob("[0-9]*")}
     stream.flush()
     done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -178,7 +176,7 @@ def test_a_stream_without_columns_says_how_to_name_them(tmp_path: Path, capsys: 
 def test_the_demo_prints_rows_as_windows_close_and_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-m", "greta.cli", "stream", "--demo", "--seconds", "25", "--quiet", "--master", "local[2]"],
+        [sys.executable, "-m", "greta.cli", "stream", "--demo", "--seconds", "10", "--quiet", "--master", "local[2]"],
         capture_output=True,
         text=True,
         timeout=_PATIENCE,
@@ -219,13 +217,9 @@ def test_a_full_disk_is_said_clearly_and_the_stream_goes_on_once_there_is_room(
         arguments = [str(disk / "checkpoint") if part == stream.checkpoint else part for part in command(stream)[4:]]
         assert inside(*arguments) == 0
         ballast = disk / "ballast"
-        with ballast.open("wb") as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-                    file.flush()
-            except OSError:
-                pass
+        with suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
         stream.add(*parts[2:])
         stream.flush()
         assert inside(*arguments) == 1

@@ -197,7 +197,7 @@ def test_a_query_that_the_state_cannot_serve_is_refused_at_start(spark: SparkSes
     longer = FALLING.replace("WITHIN 10", "WITHIN 20")
     with pytest.raises(StateError, match="belongs to another query: its window"):
         aggregate_stream(stream.read(spark), longer, lateness="0 seconds", checkpoint=stream.checkpoint)
-    with pytest.raises(StateError, match="its buckets is 16, now 3"):
+    with pytest.raises(StateError, match="its buckets is 8, now 3"):
         aggregate_stream(stream.read(spark), FALLING, lateness="0 seconds", checkpoint=stream.checkpoint, buckets=3)
     served = FALLING.replace("WITHIN", "HAVING COUNT(*) > 3\nWITHIN").replace("S.price > NEXT", "S.price >= NEXT")
     aggregate_stream(stream.read(spark), served, lateness="0 seconds", checkpoint=stream.checkpoint)

@@ -125,7 +125,7 @@ def stream(
     emit: Emitting = Emit.FINAL,
     late_events: LateEvents = None,
     bad_records: BadRecords = OnBadRecord.STOP,
-    buckets: Buckets = 16,
+    buckets: Buckets = 8,
     files_per_trigger: Files = None,
     master: Master = "local[*]",
     package: Package = None,
@@ -198,8 +198,16 @@ def _session(master: str, packages: list[str] | None) -> Any:
     return session(master, **settings)
 
 
-def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None, json: bool = False) -> None:
-    """Start, watch, and end on Ctrl-C or when time is up."""
+def _run(
+    writer: Any,
+    directory: Path | None,
+    quiet: bool,
+    seconds: float | None,
+    json: bool = False,
+    *,
+    once_events_come: bool = False,
+) -> None:
+    """Start, watch, and end on Ctrl-C or when time is up; it may count from the first events on."""
     from greta.spark.stream_run import PROGRESS, Watch, explained
 
     console = Console(stderr=True)
@@ -215,11 +223,14 @@ def _run(writer: Any, directory: Path | None, quiet: bool, seconds: float | None
         watch = Watch(query, log)
         if timer is not None:
             timer.daemon = True
-            timer.start()
+            if not once_events_come:
+                timer.start()
         shown = nullcontext() if quiet else console.status("waiting for the first micro-batch")
         with shown as line:
 
             def show(status: Status) -> None:
+                if timer is not None and once_events_come and status.events and not timer.is_alive():
+                    timer.start()
                 if line is not None:
                     line.update(_line(status))
                 if json:
@@ -264,11 +275,12 @@ def _demo(seconds: float, master: str, quiet: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="greta-demo-") as place:
         incoming = Path(place) / "events"
         incoming.mkdir()
-        trades = datasets.stock_batches(int(seconds * 4000), companies=100, rate=2000, start=datetime.now(UTC))
+        ended = threading.Event()
+        trades = datasets.stock_batches(10**9, companies=100, rate=2000, start=datetime.now(UTC), chunk=500)
         feeder = threading.Thread(
             target=datasets.feed,
-            args=(trades, incoming),
-            kwargs={"seconds": seconds, "disorder": 1.0},
+            args=(iter(lambda: None if ended.is_set() else next(trades), None), incoming),
+            kwargs={"disorder": 1.0},
             daemon=True,
         )
         events = Source(str(incoming), "parquet", _TRADES).read(spark)
@@ -276,8 +288,11 @@ def _demo(seconds: float, master: str, quiet: bool) -> None:
         typer.echo(_DEMO)
         writer = rows.writeStream.foreachBatch(_printer(Console())).option("checkpointLocation", f"{place}/checkpoint")
         feeder.start()
-        _run(writer.trigger(processingTime="1 second"), None, quiet, seconds)
-        feeder.join(timeout=5)
+        try:
+            _run(writer.trigger(processingTime="1 second"), None, quiet, seconds, once_events_come=True)
+        finally:
+            ended.set()
+            feeder.join()
 
 
 def _printer(console: Console) -> Callable[[Any, int], None]:

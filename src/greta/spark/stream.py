@@ -30,7 +30,7 @@ from greta.spark.stream_state import RESULT_DDL, LateEvents, OpenWindows, Parque
 
 Emit = Literal["final", "update"]
 
-BUCKETS = 16
+BUCKETS = 8
 FINAL = "final"
 """The column that tells final rows from early ones."""
 METRICS = "greta"

@@ -15,6 +15,7 @@ from pyspark.errors import StreamingQueryException
 
 from greta.errors import DataError, GretaError, SetupError
 from greta.spark.stream import METRICS
+from greta.spark.stream_sources import no_connector
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -155,6 +156,8 @@ def explained(failure: StreamingQueryException | Exception) -> GretaError:
     if raised is not None:
         return DataError(raised[2].strip())
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if "Failed to find data source: kafka" in text:
+        return no_connector()
     disk = next((line for line in lines if _DISK.search(line)), None)
     if disk is not None:
         return SetupError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import pyspark
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
@@ -149,15 +150,15 @@ def _topic(spark: SparkSession, place: str) -> DataFrame:
             .load()
         )
     except AnalysisException as error:
-        raise no_connector(spark) from error
+        raise no_connector() from error
     return stream.select(F.col("value").cast("string").alias("json"))
 
 
-def no_connector(spark: SparkSession) -> SetupError:
+def no_connector() -> SetupError:
     """What to do about the missing Kafka connector."""
     return SetupError(
         "Spark's Kafka connector is not on the class path\n"
-        f"hint: add it with --package {KAFKA}:{spark.version} (Spark downloads it at start)"
+        f"hint: add it with --package {KAFKA}:{pyspark.__version__} (Spark downloads it at start)"
     )
 
 

@@ -1,0 +1,120 @@
+"""Ten thousand events a second of event time, read as fast as it goes: state and memory stay as they were."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from greta import datasets
+
+pytest.importorskip("pyspark")
+
+pytestmark = pytest.mark.spark
+
+QUERY = """\
+RETURN sector, COUNT(*) AS trends
+PATTERN Stock S+
+WHERE [company, sector] AND S.price > NEXT(S).price
+GROUP-BY sector
+WITHIN 30 seconds SLIDE 10 seconds
+"""
+RATE = 10_000
+SECONDS_PER_FILE = 15
+
+
+def write_trades(place: Path, minutes: float) -> int:
+    """A file for every so many seconds of event time; returns the number of files."""
+    place.mkdir()
+    size = RATE * SECONDS_PER_FILE
+    batches = datasets.stock_batches(int(minutes * 60 * RATE), companies=2_000, rate=RATE, chunk=size)
+    count = 0
+    for number, batch in enumerate(batches):
+        file = place / f"{number:05}.parquet"
+        pq.write_table(pa.Table.from_batches([batch]), file)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+        count += 1
+    return count
+
+
+def workers_bytes(process: psutil.Process) -> int:
+    """Memory of the Python workers that a command has started, the daemon's own pages counted once each."""
+    found = 0
+    for child in process.children(recursive=True):
+        try:
+            if "greta.spark.daemon" in child.cmdline():
+                found += child.memory_info().rss
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+    return found
+
+
+def soak(place: Path, minutes: float, patience: float) -> None:
+    files = write_trades(place / "in", minutes)
+    query = place / "query.greta"
+    query.write_text(QUERY)
+    out = place / "out"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "greta.cli", "stream", str(query), "--quiet", "--available-now"),
+            *("--input", str(place / "in"), "--output", str(out), "--checkpoint", str(place / "checkpoint")),
+            *("--files-per-trigger", "1", "--master", "local[2]", "--buckets", "4"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    memory: list[tuple[int, int]] = []
+    log = out / "_greta" / "progress.jsonl"
+    try:
+        watched, began = psutil.Process(process.pid), time.monotonic()
+        while process.poll() is None:
+            assert time.monotonic() - began < patience
+            done = len(log.read_text().splitlines()) if log.is_file() else 0
+            try:
+                memory.append((done, workers_bytes(watched)))
+            except psutil.NoSuchProcess:
+                break
+            time.sleep(0.3)
+        _, errors = process.communicate(timeout=patience)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, errors
+    figures = [json.loads(line) for line in log.read_text().splitlines()]
+    with_data = [one for one in figures if one["events"]]
+    assert len(with_data) == files
+    # 30 s of WITHIN, 10 s of lateness and the file at hand: from the fifth file on nothing is added for good.
+    settled = with_data[5:]
+    rows, size = [one["state_rows"] for one in settled], [one["state_bytes"] for one in settled]
+    assert max(rows) <= (30 + 10 + 2 * SECONDS_PER_FILE) * RATE
+    half = len(settled) // 2
+    assert max(rows[half:]) <= 1.02 * max(rows[:half])
+    assert max(size[half:]) <= 1.05 * max(size[:half])
+    middle = [used for done, used in memory if files / 3 <= done < 2 * files / 3]
+    last = [used for done, used in memory if 2 * files / 3 <= done < files]
+    print(
+        f"soak: {sum(one['events'] for one in figures):,} events, {minutes} min of event time in "
+        f"{sum(one['batch_seconds'] for one in figures):.0f} s; state rows {min(rows):,}-{max(rows):,}, "
+        f"bytes {min(size):,}-{max(size):,}; Python memory, median of the middle third "
+        f"{statistics.median(middle) / 2**20:.0f} MB, of the last {statistics.median(last) / 2**20:.0f} MB"
+    )
+    assert statistics.median(last) <= 1.1 * statistics.median(middle)
+    assert max(last) <= 1.25 * max(middle)
+
+
+def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> None:
+    soak(tmp_path, minutes=4, patience=600)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_state_and_memory_are_flat_over_half_an_hour_of_event_time(tmp_path: Path) -> None:
+    soak(tmp_path, minutes=30, patience=7000)
