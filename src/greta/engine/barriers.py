@@ -150,6 +150,7 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
         np.empty((partitions, 1)),
         np.empty((partitions, 1), dtype=np.int64),
         latest,
+        np.empty((0, 0)),
         np.zeros(partitions, dtype=np.uint8),
     )
     return latest

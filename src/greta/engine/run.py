@@ -20,8 +20,9 @@ from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
-from greta.kernels.layout import Automaton, Events, Lanes
-from greta.kernels.numbers import SCALED, Broad, Rows, doubles, integers, scaled, wide
+from greta.kernels.broad import SCALED, Broad, scaled, wide
+from greta.kernels.layout import FREE, Automaton, Events, Lanes
+from greta.kernels.numbers import Store, doubles, integers
 from greta.kernels.propagate import propagate
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
@@ -30,7 +31,11 @@ from greta.plan.nodes import Place, Plan, Slot, SlotKind, Template
 Numbers = Literal["double", "exact"]
 Int = NDArray[np.int64]
 
-_LANES = 8
+_LEAST_LANES = 8
+_MOST_LANES = 64
+_MOST_FREE_LANES = 4096
+_WORTH_SHARING = 1.5
+_CACHE = 768 * 1024
 _BLOCK_EVENTS = 2_000_000
 _BLOCK_WINDOWS = 500_000
 _MOST_LIMBS = 1 << 20
@@ -241,21 +246,23 @@ class Execution:
         runs: Runs,
         number: _Pass,
         prepared: tuple[list[Automaton], Events],
-        blank: Rows,
+        blank: Store,
     ) -> tuple[list[NDArray[Any]], Int, NDArray[np.uint8]]:
         automata, events = prepared
         automaton, lanes = automata[template], runs.lanes[template]
         count = len(runs.first_window)
         width = blank.width if isinstance(blank, Broad) else 1
-        words = np.zeros((count, width * len(number.adds)), dtype=blank.numbers.dtype)
+        words = np.zeros(
+            (count, width * len(number.adds)), dtype=np.float64 if isinstance(blank, Broad) else blank.dtype
+        )
         maxes = np.empty((count, len(number.maxes)), dtype=np.int64)
         failed = np.zeros(len(runs.partitions), dtype=np.uint8)
         if self.plan.semantics is Semantics.ANY:
             nothing = np.empty(0, dtype=np.int64)
-            # One window has no use for lanes.
-            longest = int(np.diff(runs.offsets).max(initial=1))
-            at_once = min(_LANES, max(1, longest))
-            propagate(automaton, events, lanes, runs.partitions, at_once, blank, words, maxes, nothing, failed)
+            held = int(np.diff(events.offsets)[runs.partitions].sum())
+            at_once = _lanes_at_once(automaton, lanes, held, 8 * width * len(number.adds))
+            none = np.empty((0, 0), dtype=words.dtype)
+            propagate(automaton, events, lanes, runs.partitions, at_once, blank, words, maxes, nothing, none, failed)
         elif self.plan.semantics is Semantics.NEXT and template == 2:
             (left, right, both), (left_lanes, right_lanes, both_lanes) = automata, runs.lanes
             near.nearest_of_both(
@@ -276,6 +283,29 @@ class Execution:
             rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
             near.nearest_all(automaton, events, lanes, runs.partitions, rule, blank, words, maxes, failed)
         return _numbers(words, len(number.adds), blank), maxes, failed
+
+
+def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int) -> int:
+    """How many windows to compute in one pass over their events.
+
+    Each pass reads the events of all its windows, so more windows mean fewer readings per event, up to a few times
+    the windows that hold an event; but the numbers of all should stay in the processor's cache. Running totals
+    are few numbers, so as good as all windows are computed in one pass.
+    """
+    longest = int(np.diff(lanes.offsets).max(initial=1))
+    if (automaton.index_kind == FREE).all():
+        return min(longest, _MOST_FREE_LANES)
+    length = np.maximum(lanes.last - lanes.first, 0).max(axis=0)
+    held = max(int(length.sum()), 1)
+    overlap = held / max(events, 1)
+    if overlap < _WORTH_SHARING:
+        return 1
+    content = float((length.astype(np.float64) ** 2).sum()) / held
+    at_once = min(_LEAST_LANES, math.ceil(overlap))
+    most = min(_MOST_LANES, 4 * overlap, longest)
+    while 2 * at_once <= most and content * (1 + 2 * at_once / overlap) * 2 * at_once * number_bytes <= _CACHE:
+        at_once *= 2
+    return at_once
 
 
 def _positions(offsets: Int, slices: Int) -> Int:
@@ -304,7 +334,7 @@ def _is_floating(stream: Stream, slot: Slot) -> bool:
     return not stream.columns.is_integer(slot.attribute)
 
 
-def _numbers(words: NDArray[Any], slots: int, blank: Rows) -> list[NDArray[Any]]:
+def _numbers(words: NDArray[Any], slots: int, blank: Store) -> list[NDArray[Any]]:
     """Columns of numbers from the kernels' words."""
     if not isinstance(blank, Broad):
         return [words[:, at] for at in range(slots)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import EQUALS, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, Automaton, Events
-from greta.kernels.numbers import NOTHING, Rows, add_row
+from greta.kernels.numbers import NOTHING, Span, Store, add_span
 
 _LEAF = 8
 _LOWEST = np.int64(-(2**63) + 1)
@@ -178,19 +178,28 @@ def _select(
 
 
 @inner
-def insert(rows: Rows, base: int, boxes: Boxes, b: int, event: int, row: int) -> None:
+def insert(
+    store: Store,
+    maxima: NDArray[np.int64],
+    lanes: Span,
+    base: int,
+    boxes: Boxes,
+    b: int,
+    event: int,
+    row: int,
+) -> None:
     """Add a vertex's row to its point and to every node above it; NULL in a comparand: to none."""
     at = boxes.position[b, event]
     if at < 0:
         return
     nodes = nodes_for(boxes.size[b])
-    add_row(rows, base + nodes + at, row)
+    add_span(store, maxima, lanes, base + nodes + at, row)
     boxes.inserted[b, at] = 1
     low = 0
     high = boxes.size[b]
     node = 0
     while True:
-        add_row(rows, base + node, row)
+        add_span(store, maxima, lanes, base + node, row)
         boxes.filled[b, node] += 1
         if high - low <= _LEAF:
             return
@@ -207,7 +216,9 @@ def insert(rows: Rows, base: int, boxes: Boxes, b: int, event: int, row: int) ->
 def query(
     automaton: Automaton,
     events: Events,
-    rows: Rows,
+    store: Store,
+    maxima: NDArray[np.int64],
+    lanes: Span,
     base: int,
     boxes: Boxes,
     b: int,
@@ -263,7 +274,7 @@ def query(
         if apart:
             continue
         if inside:
-            add_row(rows, into, base + node)
+            add_span(store, maxima, lanes, into, base + node)
         elif high - low <= _LEAF:
             for at in range(low, high):
                 if boxes.inserted[b, at] == 0:
@@ -275,7 +286,7 @@ def query(
                     if code < boxes.bounds[0, d] or code > boxes.bounds[1, d]:
                         within = False
                 if within:
-                    add_row(rows, into, base + nodes + at)
+                    add_span(store, maxima, lanes, into, base + nodes + at)
         else:
             middle = (low + high) // 2
             boxes.stack[top] = 2 * node + 1

@@ -6,10 +6,15 @@ own inside the same rows. Trees that sum the larger ranks are stored mirrored. N
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from greta.kernels.compiler import inner
 from greta.kernels.layout import BOTH_SIDES, EQUALS, GREATER, GREATER_EQUAL, LEAF, LESS, LESS_EQUAL, Automaton
-from greta.kernels.numbers import Rows, add_row
+from greta.kernels.numbers import Span, Store, add, add_span, raise_span
 from greta.kernels.ranks import Ranks
+
+Maxima = NDArray[np.int64]
 
 
 @inner
@@ -39,18 +44,33 @@ def rank_range(automaton: Automaton, ranks: Ranks, r: int, rank: int) -> tuple[i
 
 
 @inner
-def _add(rows: Rows, base: int, position: int, size: int, row: int) -> None:
+def _add(store: Store, maxima: Maxima, lanes: Span, base: int, position: int, size: int, row: int) -> None:
+    words = lanes.words
+    at = base * words + lanes.skip
     k = position + 1
     while k <= size:
-        add_row(rows, base + k - 1, row)
+        add(store, at + (k - 1) * words, row * words + lanes.skip, lanes.cells)
         k += k & -k
+    if lanes.extremes > 0:
+        k = position + 1
+        while k <= size:
+            raise_span(maxima, lanes, base + k - 1, row)
+            k += k & -k
 
 
 @inner
-def _sum(rows: Rows, base: int, count: int, into: int) -> None:
-    while count > 0:
-        add_row(rows, into, base + count - 1)
-        count -= count & -count
+def _sum(store: Store, maxima: Maxima, lanes: Span, base: int, count: int, into: int) -> None:
+    words = lanes.words
+    at = base * words + lanes.skip
+    k = count
+    while k > 0:
+        add(store, into * words + lanes.skip, at + (k - 1) * words, lanes.cells)
+        k -= k & -k
+    if lanes.extremes > 0:
+        k = count
+        while k > 0:
+            raise_span(maxima, lanes, into, base + k - 1)
+            k -= k & -k
 
 
 @inner
@@ -61,36 +81,56 @@ def rows_for(kind: int, distinct: int) -> int:
 
 @inner
 def insert(
-    rows: Rows, base: int, kind: int, operator: int, distinct: int, first: int, last: int, rank: int, row: int
+    store: Store,
+    maxima: Maxima,
+    lanes: Span,
+    base: int,
+    kind: int,
+    operator: int,
+    distinct: int,
+    first: int,
+    last: int,
+    rank: int,
+    row: int,
 ) -> None:
     """Add a vertex's row at a rank of the bucket ``[first, last)``."""
     size = last - first
     if kind == LEAF:
-        add_row(rows, base + rank, row)
+        add_span(store, maxima, lanes, base + rank, row)
     elif kind == BOTH_SIDES:
-        _add(rows, base + first, rank - first, size, row)
-        _add(rows, base + distinct + first, last - 1 - rank, size, row)
-    elif operator <= LESS_EQUAL:
-        _add(rows, base + first, rank - first, size, row)
+        _add(store, maxima, lanes, base + first, rank - first, size, row)
+        _add(store, maxima, lanes, base + distinct + first, last - 1 - rank, size, row)
     else:
-        _add(rows, base + first, last - 1 - rank, size, row)
+        _add(store, maxima, lanes, base + first, rank - first if operator <= LESS_EQUAL else last - 1 - rank, size, row)
 
 
 @inner
 def query(
-    rows: Rows, base: int, kind: int, operator: int, distinct: int, first: int, last: int, rank: int, into: int
+    store: Store,
+    maxima: Maxima,
+    lanes: Span,
+    base: int,
+    kind: int,
+    operator: int,
+    distinct: int,
+    first: int,
+    last: int,
+    rank: int,
+    into: int,
 ) -> None:
     """Add to row ``into`` all vertices of the bucket ``[first, last)`` that compare as wished with a rank."""
     if kind == LEAF:
-        add_row(rows, into, base + rank)
-    elif kind == BOTH_SIDES:
-        _sum(rows, base + first, rank - first, into)
-        _sum(rows, base + distinct + first, last - 1 - rank, into)
+        add_span(store, maxima, lanes, into, base + rank)
+        return
+    if kind == BOTH_SIDES:
+        _sum(store, maxima, lanes, base + distinct + first, last - 1 - rank, into)
+        count = rank - first
     elif operator == LESS:
-        _sum(rows, base + first, rank - first, into)
+        count = rank - first
     elif operator == LESS_EQUAL:
-        _sum(rows, base + first, rank - first + 1, into)
+        count = rank - first + 1
     elif operator == GREATER:
-        _sum(rows, base + first, last - 1 - rank, into)
+        count = last - 1 - rank
     else:
-        _sum(rows, base + first, last - rank, into)
+        count = last - rank
+    _sum(store, maxima, lanes, base + first, count, into)

@@ -14,8 +14,18 @@ from numpy.typing import NDArray
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.layout import Automaton, Events, Lanes
-from greta.kernels.numbers import Rows, add_one, add_row, clear, room
-from greta.kernels.propagate import _largest_tick, _take_part
+from greta.kernels.numbers import (
+    Rows,
+    Store,
+    add_one,
+    add_span,
+    clear,
+    overflowed,
+    room,
+    span,
+    word,
+)
+from greta.kernels.sweep import largest_tick, take_part
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
@@ -37,11 +47,14 @@ def nearest(
     required: int,
     rule: int,
     matched: NDArray[np.uint8],
-    blank: Rows,
+    blank: Store,
     words: NDArray[Any],
     maxima: NDArray[np.int64],
-) -> None:
-    """Compute one window. Under NEXT, if ``matched`` is not empty, matched events are marked in it."""
+) -> bool:
+    """Compute one window; whether a number did not fit.
+
+    Under NEXT, if ``matched`` is not empty, matched events are marked in it.
+    """
     adds = automaton.adds.shape[0]
     maxes = automaton.maxes.shape[0]
     first = lanes.first[0, window]
@@ -54,8 +67,9 @@ def nearest(
             else:
                 first = min(first, lanes.first[clip, window])
                 last = max(last, lanes.last[clip, window])
-    most = _largest_tick(automaton, events, first, last)
-    rows = room(blank, 1 + 2 * most, adds, maxes)
+    most = largest_tick(automaton, events, first, last)
+    rows = room(blank, 1 + 2 * most, 1, adds, maxes)
+    whole = span(rows, 0, 1)
     clear(rows, 0, 1)
     state_of = np.empty((2, most), dtype=np.int64)
     event_of = np.empty((2, most), dtype=np.int64)
@@ -94,9 +108,9 @@ def nearest(
                             1 + old * most,
                             stack,
                         ):
-                            _take_part(automaton, events, rows, state, i, row, 1)
+                            take_part(automaton, events, rows, state, i, row, 0, 1)
                             if automaton.end[state] != 0 and automaton.seen[state] == required:
-                                add_row(rows, 0, row)
+                                add_span(rows.store, rows.maxima, whole, 0, row)
                             state_of[new, new_size] = state
                             event_of[new, new_size] = i
                             new_size += 1
@@ -112,10 +126,11 @@ def nearest(
         if marked or rule == CONTIGUOUS:
             old = new
             old_size = new_size
-    for word in range(rows.words):
-        words[window, word] = rows.numbers[word]
+    for at in range(rows.words):
+        words[window, at] = word(rows.store, at)
     for x in range(maxes):
         maxima[window, x] = rows.maxima[x]
+    return overflowed(rows.store)
 
 
 @inner
@@ -134,8 +149,9 @@ def _link_up(
 ) -> bool:
     """Sum the kept vertices that link to event ``i`` in ``state``; whether a trend starts or goes on there."""
     alive = False
+    whole = span(rows, 0, 1)
     if automaton.start[state] != 0:
-        add_one(rows, row, 0, 1)
+        add_one(rows.store, row * rows.words, 1, rows.adds)
         alive = True
     for into in range(automaton.in_ptr[state], automaton.in_ptr[state + 1]):
         index = automaton.in_index[into]
@@ -143,7 +159,7 @@ def _link_up(
             if state_of[at] == automaton.index_source[index] and linked(
                 automaton, events, automaton.index_link[index], event_of[at], i, stack
             ):
-                add_row(rows, row, base + at)
+                add_span(rows.store, rows.maxima, whole, row, base + at)
                 alive = True
     return alive
 
@@ -155,7 +171,7 @@ def nearest_all(
     lanes: Lanes,
     partitions: NDArray[np.int64],
     rule: int,
-    blank: Rows,
+    blank: Store,
     words: NDArray[Any],
     maxima: NDArray[np.int64],
     failed: NDArray[np.uint8],
@@ -164,10 +180,9 @@ def nearest_all(
     unmarked = np.empty(0, dtype=np.uint8)
     for k in range(partitions.shape[0]):
         required = events.required[partitions[k]]
-        blank.overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            nearest(automaton, events, lanes, window, required, rule, unmarked, blank, words, maxima)
-        failed[k] = blank.overflow[0]
+            if nearest(automaton, events, lanes, window, required, rule, unmarked, blank, words, maxima):
+                failed[k] = 1
 
 
 @kernel
@@ -180,7 +195,7 @@ def nearest_of_both(
     right_lanes: Lanes,
     lanes: Lanes,
     partitions: NDArray[np.int64],
-    blank: Rows,
+    blank: Store,
     words: NDArray[Any],
     maxima: NDArray[np.int64],
     failed: NDArray[np.uint8],
@@ -192,10 +207,9 @@ def nearest_of_both(
     for k in range(partitions.shape[0]):
         p = partitions[k]
         required = events.required[p]
-        blank.overflow[0] = 0
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
             matched[events.offsets[p] : events.offsets[p + 1]] = 0
             nearest(left, events, left_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
             nearest(right, events, right_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
-            nearest(both, events, lanes, window, required, GIVEN, matched, blank, words, maxima)
-        failed[k] = blank.overflow[0]
+            if nearest(both, events, lanes, window, required, GIVEN, matched, blank, words, maxima):
+                failed[k] = 1

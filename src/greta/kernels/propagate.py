@@ -16,25 +16,13 @@ from numpy.typing import NDArray
 from greta.kernels import boxes as box_trees
 from greta.kernels import fenwick
 from greta.kernels import scans as scan_lists
-from greta.kernels.boxes import Boxes, new_boxes, nodes_for
+from greta.kernels.boxes import new_boxes, nodes_for
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
-from greta.kernels.numbers import (
-    NOTHING,
-    Rows,
-    add_cells,
-    add_one,
-    add_product,
-    add_row,
-    clear,
-    is_zero,
-    room,
-)
-from greta.kernels.ranks import Ranks, new_ranks, new_scratch, rank_chunk, rank_partition
-from greta.kernels.scans import Scans, new_scans
-
-_ONE = np.uint64(1)
-_NONE = np.uint64(0)
+from greta.kernels.numbers import NOTHING, Store, clear, clear_span, overflowed, put, room, span, word, words_of
+from greta.kernels.ranks import new_ranks, new_scratch, rank_chunk, rank_partition
+from greta.kernels.scans import new_scans
+from greta.kernels.sweep import largest_tick, sweep
 
 
 @kernel
@@ -44,23 +32,25 @@ def propagate(
     lanes: Lanes,
     partitions: NDArray[np.int64],
     width: int,
-    blank: Rows,
+    blank: Store,
     words: NDArray[Any],
     maxima: NDArray[np.int64],
     latest: NDArray[np.int64],
+    carried: NDArray[Any],
     failed: NDArray[np.uint8],
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
     Numbers are of the kind of ``blank``. ``words[window]`` and ``maxima[window]`` receive the results; ``failed``
     marks the partitions in which a number did not fit. If ``latest`` is not empty it receives, per event, the
-    largest first extreme of a trend that ends there (the latest start, for negation). O(log n) per event, window
+    largest first extreme of a trend that ends there (the latest start, for negation). If ``carried`` is not empty,
+    windows go on from earlier events: ``carried[window]`` holds the result and the total of each index so far, and is
+    brought up to date; this takes an automaton whose indexes are all FREE, without extremes. O(log n) per event, window
     and transition with one comparison; memory for the events of ``width`` windows.
     """
     adds = automaton.adds.shape[0]
     maxes = automaton.maxes.shape[0]
     indexes = automaton.index_kind.shape[0]
-    overflow = blank.overflow
     chunk, partition_events = _largest(events, lanes, partitions, width)
     whole = new_ranks(automaton, partition_events)
     ranks = new_ranks(automaton, chunk)
@@ -79,7 +69,7 @@ def propagate(
     lists = new_scans(scan_count, chunk)
     base = np.empty(indexes, dtype=np.int64)
     capacity = 256
-    rows = room(blank, capacity, adds * width, maxes * width)
+    rows = room(blank, capacity, width, adds, maxes)
     rank_of = np.empty(indexes, dtype=np.int64)
     for index in range(indexes):
         rank_of[index] = automaton.link_rank[automaton.index_link[index]]
@@ -87,20 +77,28 @@ def propagate(
     highs = np.empty(lanes.first.shape[0], dtype=np.int64)
     pending_state = np.empty(64, dtype=np.int64)
     pending_event = np.empty(64, dtype=np.int64)
-    per_number = rows.words // rows.cells
+    pending_low = np.empty(64, dtype=np.int64)
+    pending_high = np.empty(64, dtype=np.int64)
+    per_number = words_of(blank)
+    cells = adds * width
     for k in range(partitions.shape[0]):
         p = partitions[k]
         begin = events.offsets[p]
         end = events.offsets[p + 1]
         if lanes.offsets[k] == lanes.offsets[k + 1]:
             continue
-        overflow[0] = 0
         if automaton.rank_operator.shape[0] > 0:
             rank_partition(automaton, events, begin, end, whole, scratch)
+        waiting = largest_tick(automaton, events, begin, end)
+        if waiting > pending_state.shape[0]:
+            pending_state = np.empty(waiting, dtype=np.int64)
+            pending_event = np.empty(waiting, dtype=np.int64)
+            pending_low = np.empty(waiting, dtype=np.int64)
+            pending_high = np.empty(waiting, dtype=np.int64)
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             stop = min(window + width, lanes.offsets[k + 1])
             first, last = _extent(lanes, window, stop)
-            if first >= last:
+            if first >= last and carried.shape[0] == 0:
                 for w in range(window, stop):
                     words[w] = 0
                     maxima[w] = NOTHING
@@ -123,15 +121,20 @@ def propagate(
                 else:
                     r = automaton.link_rank[automaton.index_link[index]]
                     used += fenwick.rows_for(kind, ranks.distinct[r])
-            waiting = _largest_tick(automaton, events, first, last)
             if used + waiting > capacity:
                 capacity = used + waiting + (used + waiting) // 2
-                rows = room(blank, capacity, adds * width, maxes * width)
-            if waiting > pending_state.shape[0]:
-                pending_state = np.empty(waiting, dtype=np.int64)
-                pending_event = np.empty(waiting, dtype=np.int64)
-            clear(rows, 0, used)
-            _sweep(
+                rows = room(blank, capacity, width, adds, maxes)
+            if stop - window == width:
+                clear(rows, 0, used)
+            else:
+                here = span(rows, 0, stop - window)
+                for row in range(used):
+                    clear_span(rows.store, rows.maxima, here, row)
+            if carried.shape[0] > 0:
+                for w in range(window, stop):
+                    for at in range(carried.shape[1]):
+                        put(rows.store, at // adds * cells + (w - window) * adds + at % adds, carried[w, at])
+            sweep(
                 automaton,
                 events,
                 lanes,
@@ -143,27 +146,30 @@ def propagate(
                 ranks,
                 window,
                 stop,
-                width,
                 first,
                 last,
                 used,
                 events.required[p],
                 pending_state,
                 pending_event,
+                pending_low,
+                pending_high,
                 latest,
                 rank_of,
                 lows,
                 highs,
             )
             for w in range(window, stop):
-                for word in range(adds * per_number):
-                    # Cells are aggregate-major; words of one number lie ``cells`` apart.
-                    limb = word // adds
-                    cell = (word % adds) * width + (w - window)
-                    words[w, word] = rows.numbers[limb * rows.cells + cell]
+                for limb in range(adds * per_number):
+                    # Words of one number lie ``cells`` apart.
+                    words[w, limb] = word(rows.store, limb // adds * cells + (w - window) * adds + limb % adds)
                 for x in range(maxes):
-                    maxima[w, x] = rows.maxima[x * width + (w - window)]
-            if overflow[0] != 0:
+                    maxima[w, x] = rows.maxima[(w - window) * maxes + x]
+            if carried.shape[0] > 0:
+                for w in range(window, stop):
+                    for at in range(carried.shape[1]):
+                        carried[w, at] = word(rows.store, at // adds * cells + (w - window) * adds + at % adds)
+            if overflowed(rows.store):
                 failed[k] = 1
                 break
 
@@ -198,192 +204,3 @@ def _extent(lanes: Lanes, window: int, stop: int) -> tuple[int, int]:
                     low = min(low, lanes.first[clip, w])
                     high = max(high, lanes.last[clip, w])
     return low, high
-
-
-@inner
-def _largest_tick(automaton: Automaton, events: Events, first: int, last: int) -> int:
-    """The most vertices that one tick can bring."""
-    most = 0
-    here = 0
-    for i in range(first, last):
-        if i == first or events.time[i] != events.time[i - 1]:
-            here = 0
-        mask = events.mask[i]
-        variable = 0
-        while mask != _NONE:
-            if mask & _ONE != _NONE:
-                here += automaton.states_ptr[variable + 1] - automaton.states_ptr[variable]
-            mask >>= _ONE
-            variable += 1
-        most = max(most, here)
-    return most
-
-
-@inner
-def _sweep(
-    automaton: Automaton,
-    events: Events,
-    lanes: Lanes,
-    rows: Rows,
-    base: NDArray[np.int64],
-    ordinal: NDArray[np.int64],
-    trees: Boxes,
-    lists: Scans,
-    ranks: Ranks,
-    window: int,
-    stop: int,
-    width: int,
-    first: int,
-    last: int,
-    free_row: int,
-    required: int,
-    pending_state: NDArray[np.int64],
-    pending_event: NDArray[np.int64],
-    latest: NDArray[np.int64],
-    rank_of: NDArray[np.int64],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
-) -> None:
-    """Read the events ``[first, last)`` once for the windows ``[window, stop)``; row 0 collects the results.
-
-    Arrays of the inner loops are taken out of their tuples first: a call that is handed a tuple costs more than
-    the work of most vertices.
-    """
-    adds = automaton.adds.shape[0]
-    maxes = automaton.maxes.shape[0]
-    time = events.time
-    masks = events.mask
-    states_ptr, states = automaton.states_ptr, automaton.states
-    start, end, seen, clips = automaton.start, automaton.end, automaton.seen, automaton.clip
-    in_ptr, in_index = automaton.in_ptr, automaton.in_index
-    out_ptr, out_index = automaton.out_ptr, automaton.out_index
-    kinds = automaton.index_kind
-    lane_first, lane_last = lanes.first, lanes.last
-    rank_next, rank_previous, distinct = ranks.next, ranks.previous, ranks.distinct
-    bucket_first, bucket_last = ranks.bucket_first, ranks.bucket_last
-    operators, strides = automaton.rank_operator, automaton.rank_stride
-    lows[:] = window
-    highs[:] = window
-    i = first
-    while i < last:
-        tick = time[i]
-        waiting = 0
-        while i < last and time[i] == tick:
-            # Bounds never fall from window to window, so the lanes that hold an event are next to each other.
-            for clip in range(lows.shape[0]):
-                low = lows[clip]
-                while low < stop and lane_last[clip, low] <= i:
-                    low += 1
-                high = max(highs[clip], low)
-                while high < stop and lane_first[clip, high] <= i:
-                    high += 1
-                lows[clip] = low
-                highs[clip] = high
-            mask = masks[i]
-            variable = 0
-            while mask != _NONE:
-                if mask & _ONE == _NONE:
-                    mask >>= _ONE
-                    variable += 1
-                    continue
-                for at in range(states_ptr[variable], states_ptr[variable + 1]):
-                    state = states[at]
-                    low = lows[clips[state]] - window
-                    high = highs[clips[state]] - window
-                    if low >= high:
-                        continue
-                    row = free_row + waiting
-                    clear(rows, row, row + 1)
-                    alive = False
-                    if start[state] != 0:
-                        add_one(rows, row, low, high)
-                        alive = True
-                    for into in range(in_ptr[state], in_ptr[state + 1]):
-                        index = in_index[into]
-                        kind = kinds[index]
-                        if kind == FREE:
-                            add_row(rows, row, base[index])
-                        elif kind == BOX:
-                            box_trees.query(
-                                automaton, events, rows, base[index], trees, ordinal[index], index, i, row, first
-                            )
-                        elif kind == SCAN:
-                            scan_lists.query(
-                                automaton, events, rows, base[index], lists, ordinal[index], index, ranks, first, i, row
-                            )
-                        else:
-                            r = rank_of[index]
-                            rank = rank_next[r, i - first]
-                            if rank >= 0:
-                                one, two = 0, distinct[r]
-                                if strides[r] > 0:
-                                    one, two = bucket_first[r, rank], bucket_last[r, rank]
-                                fenwick.query(rows, base[index], kind, operators[r], distinct[r], one, two, rank, row)
-                    if not alive:
-                        for lane in range(low, high):
-                            if not is_zero(rows, row, lane):
-                                alive = True
-                                break
-                        if not alive:
-                            continue
-                    if adds > 1 or maxes > 0:
-                        _take_part(automaton, events, rows, state, i, row, width)
-                    if end[state] != 0 and seen[state] == required:
-                        for slot in range(adds):
-                            add_cells(rows, 0, row, slot * width + low, slot * width + high)
-                        for slot in range(maxes):
-                            for lane in range(slot * width + low, slot * width + high):
-                                rows.maxima[lane] = max(rows.maxima[lane], rows.maxima[row * rows.extremes + lane])
-                        if latest.shape[0] > 0:
-                            latest[i] = max(latest[i], rows.maxima[row * rows.extremes])
-                    if out_ptr[state] < out_ptr[state + 1]:
-                        pending_state[waiting] = state
-                        pending_event[waiting] = i
-                        waiting += 1
-                mask >>= _ONE
-                variable += 1
-            i += 1
-        for at in range(waiting):
-            state = pending_state[at]
-            event = pending_event[at]
-            row = free_row + at
-            for out in range(out_ptr[state], out_ptr[state + 1]):
-                index = out_index[out]
-                kind = kinds[index]
-                if kind == FREE:
-                    add_row(rows, base[index], row)
-                elif kind == BOX:
-                    box_trees.insert(rows, base[index], trees, ordinal[index], event - first, row)
-                elif kind == SCAN:
-                    scan_lists.insert(
-                        automaton, rows, base[index], lists, ordinal[index], index, ranks, first, event, row
-                    )
-                else:
-                    r = rank_of[index]
-                    rank = rank_previous[r, event - first]
-                    if rank >= 0:
-                        one, two = 0, distinct[r]
-                        if strides[r] > 0:
-                            one, two = bucket_first[r, rank], bucket_last[r, rank]
-                        fenwick.insert(rows, base[index], kind, operators[r], distinct[r], one, two, rank, row)
-
-
-@inner
-def _take_part(automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, width: int) -> None:
-    """Add the event's own share to its row: weight × count, and its extremes where a trend reaches it."""
-    for slot in range(1, automaton.adds.shape[0]):
-        if automaton.adds[slot, state] != 0:
-            column = automaton.add_column[slot]
-            if column < 0:
-                add_product(rows, row, slot, width, 1.0, 1)
-            elif events.doubles.shape[0] > 0:
-                add_product(rows, row, slot, width, events.doubles[column, i], 0)
-            else:
-                add_product(rows, row, slot, width, 0.0, events.integers[column, i])
-    for slot in range(automaton.maxes.shape[0]):
-        if automaton.maxes[slot, state] != 0:
-            value = events.ranks[automaton.max_column[slot], i]
-            at = row * rows.extremes + slot * width
-            for lane in range(width):
-                if value > rows.maxima[at + lane] and not is_zero(rows, row, lane):
-                    rows.maxima[at + lane] = value

@@ -11,7 +11,7 @@ from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.fenwick import rank_range
 from greta.kernels.layout import Automaton, Events
-from greta.kernels.numbers import Rows, add_row
+from greta.kernels.numbers import Span, Store, add_span
 from greta.kernels.ranks import Ranks
 
 
@@ -54,7 +54,9 @@ def reset(automaton: Automaton, scans: Scans, s: int, index: int, ranks: Ranks) 
 @inner
 def insert(
     automaton: Automaton,
-    rows: Rows,
+    store: Store,
+    maxima: NDArray[np.int64],
+    lanes: Span,
     base: int,
     scans: Scans,
     s: int,
@@ -75,14 +77,16 @@ def insert(
         scans.head[s, rank] = at
     scans.event[s, at] = i
     scans.size[s] = at + 1
-    add_row(rows, base + at, row)
+    add_span(store, maxima, lanes, base + at, row)
 
 
 @inner
 def query(
     automaton: Automaton,
     events: Events,
-    rows: Rows,
+    store: Store,
+    maxima: NDArray[np.int64],
+    lanes: Span,
     base: int,
     scans: Scans,
     s: int,
@@ -98,7 +102,7 @@ def query(
     if r < 0:
         for at in range(scans.size[s]):
             if linked(automaton, events, link, scans.event[s, at], j, scans.stack):
-                add_row(rows, into, base + at)
+                add_span(store, maxima, lanes, into, base + at)
         return
     rank = ranks.next[r, j - first]
     if rank < 0:
@@ -108,5 +112,5 @@ def query(
         at = scans.head[s, here]
         while at >= 0:
             if linked(automaton, events, link, scans.event[s, at], j, scans.stack):
-                add_row(rows, into, base + at)
+                add_span(store, maxima, lanes, into, base + at)
             at = scans.older[s, at]
