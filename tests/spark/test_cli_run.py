@@ -90,6 +90,63 @@ def test_malformed_json_is_counted_or_refused(tmp_path: Path, capsys: pytest.Cap
     assert "1 malformed rows were left out" in capsys.readouterr().err
 
 
+def test_rows_are_judged_whole_whatever_columns_a_query_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = ["A,2,cheap,b", "A,3", "A,4,2.5,b,9", '"A,5,2.5,b', "A,six,1.0,b"]
+    file = tmp_path / "events.csv"
+    file.write_text("\n".join(["type,time,x,g", "A,1,1.5,b", *bad, "A,7,,", "A,8,2.5,b"]) + "\n")
+    text = tmp_path / "q.greta"
+    text.write_text("RETURN COUNT(*) PATTERN A")
+    schema = ["--schema", "g STRING, time INT, x DOUBLE, type STRING"]
+    assert run(text, "-i", file, *schema, "--malformed", "skip") == 0
+    captured = capsys.readouterr()
+    assert f"{len(bad)} malformed rows were left out" in captured.err
+    assert captured.out.splitlines()[-1].split("│")[-1].strip() == "3"
+    assert run(text, "-i", file, *schema) == 1
+    told = capsys.readouterr().err
+    assert all(f"events.csv:{at}: {row}" in told for at, row in enumerate(bad[:3], start=3))
+
+
+def test_json_of_a_wrong_type_is_malformed_in_any_column(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_text('{"type": "A", "time": 1, "x": 1.5}\n{"type": "A", "time": 2, "x": "cheap"}\n[1, 2]\n')
+    text = tmp_path / "q.greta"
+    text.write_text("RETURN COUNT(*) PATTERN A")
+    schema = ["--schema", "type STRING, time INT, x DOUBLE"]
+    assert run(text, "-i", file, *schema, "--malformed", "skip") == 0
+    captured = capsys.readouterr()
+    assert "2 malformed rows were left out" in captured.err
+    assert captured.out.splitlines()[-1].split("│")[-1].strip() == "1"
+    file.write_text('{"type": "A"\n{"type"\n')
+    assert run(text, "-i", file, "--malformed", "skip") == 1
+    assert "not a single row can be read as json" in capsys.readouterr().err
+
+
+def test_files_with_other_columns_than_asked_for_are_refused(
+    tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.csv").write_text(HEADER + "Stock,1,c,s,5.5\n")
+    assert run(query, "-i", tmp_path / "a.csv", "--schema", "type STRING, time INT") == 1
+    assert "the file has the columns type, time, company, sector, price" in capsys.readouterr().err
+    (tmp_path / "b.csv").write_text("type,time,company,price,sector\nStock,2,c,5.5,s\n")
+    assert run(query, "-i", f"{tmp_path}/*.csv", "--malformed", "skip") == 1
+    assert "files of one input must have the same columns" in capsys.readouterr().err
+
+
+def test_without_delta_the_error_names_its_package(
+    tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(stock(10), tmp_path / "stock.parquet")
+    (tmp_path / "table" / "_delta_log").mkdir(parents=True)
+    assert run(query, "-i", tmp_path / "table") == 1
+    assert "Spark has no reader for delta" in capsys.readouterr().err
+    assert run(query, "-i", tmp_path / "stock.parquet", "-o", tmp_path / "out", "--output-format", "delta") == 1
+    told = capsys.readouterr().err
+    assert "Spark cannot write delta" in told
+    assert "spark.jars.packages=io.delta:delta-spark_4" in told
+
+
 def test_a_table_is_an_input_too(spark: SparkSession, query: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spark.createDataFrame(stock(50, companies=1)).createOrReplaceTempView("trades")
     assert run(query, "-i", "trades", "--show", 1) == 0

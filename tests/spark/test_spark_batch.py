@@ -218,7 +218,7 @@ def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> No
         for condition in CONDITIONS
         for semantics in ("skip-till-any-match", "skip-till-next-match")
     ]
-    filters = [useful(plan_for(query, table.schema, "time", "type"), "type") for query in queries]
+    filters = [useful([plan_for(query, table.schema, "time", "type")], "type") for query in queries]
     flags = [coalesce(kept, lit(False)).alias(f"q{at}") for at, kept in enumerate(filters) if kept is not None]
     assert len(flags) == len(queries)
     judged = frame(spark, table).select("time", *flags).orderBy("time").toArrow()

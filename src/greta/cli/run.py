@@ -189,9 +189,13 @@ def _write(rows: DataFrame, output: str, format_: Format, overwrite: bool, step:
     try:
         step("aggregating", lambda: writer.save(output), spark)
     except Exception as error:
-        if "PATH_ALREADY_EXISTS" not in str(error):
-            raise
-        raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
+        if "PATH_ALREADY_EXISTS" in str(error):
+            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            from greta.spark.inputs import PACKAGE_HINT
+
+            raise SetupError(f"Spark cannot write {format_.value}\n{PACKAGE_HINT}") from error
+        raise _told(error) from error
 
 
 def _collect(rows: DataFrame, wanted: int | None, plotted: bool, step: Step, spark: SparkSession) -> pa.Table | None:
@@ -200,7 +204,17 @@ def _collect(rows: DataFrame, wanted: int | None, plotted: bool, step: Step, spa
         return None
     ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in _BOUNDS))
     limited = ordered if wanted is None else ordered.limit(max(wanted, _MOST_PLOTTED if plotted else 0))
-    return step("aggregating", limited.toArrow, spark)
+    try:
+        return step("aggregating", limited.toArrow, spark)
+    except Exception as error:
+        raise _told(error) from error
+
+
+def _told(error: Exception) -> Exception:
+    """The same failure in words, where the input is the cause."""
+    from greta.spark.inputs import unreadable
+
+    return unreadable(error) or error
 
 
 _BOUNDS = ("window_start", "window_end")

@@ -9,8 +9,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
-from operator import or_
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
@@ -182,9 +181,8 @@ def _packable(df: DataFrame, job: Job) -> DataFrame:
 
 
 def _filtered(df: DataFrame, job: Job) -> DataFrame:
-    conditions = [useful(plan, job.type) for plan in job.plans]
-    known = [condition for condition in conditions if condition is not None]
-    return df.where(reduce(or_, known)) if len(known) == len(conditions) else df
+    condition = useful(job.plans, job.type)
+    return df if condition is None else df.where(condition)
 
 
 def _measured(df: DataFrame, channel: Channel, job: Job) -> Ranges | None:

@@ -6,7 +6,7 @@ meaning is left out, and the engine judges the rows that come through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -49,27 +49,54 @@ _CALCULATE: dict[str, Callable[[Any, Any], Column]] = {
 _NUMBERS = (AttributeType.INTEGER, AttributeType.FLOAT)
 
 
-def useful(plan: Plan, type_: str) -> Column | None:
-    """Whether a row can play a part in the query; None where all rows can.
+Conditions = tuple[Expression, ...]
+
+
+def useful(plans: Sequence[Plan], type_: str) -> Column | None:
+    """Whether a row can play a part in one of the queries; None where all rows can.
 
     Under ``contiguous`` every event of a partition stands between others, so only rows without a partition go.
     NaN is NULL to the engine and a number to Spark: a row that this lets through is only judged once more.
+    A type that some variable takes without conditions needs none, however many queries have some.
     """
-    conditions = [named(name).isNotNull() for name in plan.partitioning.common]
-    if plan.semantics is not Semantics.CONTIGUOUS:
-        conditions.append(named(type_).isin(*plan.event_types))
-        takes = [_takes(plan, variable.name, variable.event_type, type_) for variable in plan.variables]
-        if any(condition is not None for _, condition in takes):
-            conditions.append(reduce(or_, (of if condition is None else of & condition for of, condition in takes)))
-    return reduce(and_, conditions) if conditions else None
+    kinds = dict(plans[0].schema or ())
+    alike: dict[tuple[str, ...], list[Plan]] = {}
+    for plan in plans:
+        alike.setdefault(plan.partitioning.common, []).append(plan)
+    wanted = []
+    for common, members in alike.items():
+        conditions = [named(name).isNotNull() for name in common]
+        if all(plan.semantics is not Semantics.CONTIGUOUS for plan in members):
+            conditions += _of_some_variable(members, type_, kinds)
+        if not conditions:
+            return None
+        wanted.append(reduce(and_, conditions))
+    return reduce(or_, wanted)
 
 
-def _takes(plan: Plan, variable: str, event_type: str, type_: str) -> tuple[Column, Column | None]:
-    """(of the variable's type, satisfies those of its local predicates that can be said)"""
-    kinds = dict(plan.schema or ())
-    said = [_truth(condition, kinds) for condition in plan.local_conditions(variable)]
+def _of_some_variable(plans: Sequence[Plan], type_: str, kinds: Mapping[str, AttributeType]) -> list[Column]:
+    """What the rows that some variable takes have in common: their type, then conditions that depend on it."""
+    takes: dict[str, dict[Conditions, None]] = {}
+    for plan in plans:
+        for variable in plan.variables:
+            takes.setdefault(variable.event_type, {})[plan.local_conditions(variable.name)] = None
+    of_type = named(type_).isin(*takes)
+    if all(() in choices for choices in takes.values()):
+        return [of_type]
+    parts = []
+    for name, choices in takes.items():
+        said = [_all_of(conditions, kinds) for conditions in choices] if () not in choices else []
+        known = [condition for condition in said if condition is not None]
+        own = named(type_) == name
+        parts.append(own & reduce(or_, known) if known and len(known) == len(said) else own)
+    return [of_type, reduce(or_, parts)]
+
+
+def _all_of(conditions: Conditions, kinds: Mapping[str, AttributeType]) -> Column | None:
+    """Those of a variable's local predicates that can be said."""
+    said = [_truth(condition, kinds) for condition in conditions]
     kept = [condition for condition in said if condition is not None]
-    return named(type_) == event_type, reduce(and_, kept) if kept else None
+    return reduce(and_, kept) if kept else None
 
 
 def _truth(condition: Expression, kinds: Mapping[str, AttributeType]) -> Column | None:

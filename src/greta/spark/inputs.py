@@ -6,14 +6,17 @@ line, or left out and counted, whichever the caller asks for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import unquote, urlparse
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
@@ -36,6 +39,11 @@ _ENDINGS: dict[str, Format] = {
     ".ndjson": "json",
     ".orc": "orc",
 }
+_SPARK = ".".join(version("pyspark").split(".")[:2])
+PACKAGE_HINT = (
+    f"hint: add its package for Spark {_SPARK}, "
+    f"e.g. --conf spark.jars.packages=io.delta:delta-spark_{_SPARK}_2.13:<version of Delta>"
+)
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz")
 _CORRUPT = "_corrupt_record"
 _FILE = "_greta_file"
@@ -124,7 +132,7 @@ def _read(
         if chosen in ("csv", "json"):
             return _read_text(spark, source.path, chosen, schema, malformed)
         return spark.read.format(chosen or "parquet").load(source.path), None
-    except AnalysisException as error:
+    except (PySparkException, Py4JError) as error:
         raise DataError(f"{source.path}: {_problem(error, chosen)}") from error
 
 
@@ -137,29 +145,52 @@ def _read_text(
         reader = reader.option("header", True).option("enforceSchema", False).option("columnPruning", False)
         reader = reader.option("sep", "\t" if path.endswith(".tsv") else ",")
     fields = _fields(reader, path, format_, schema)
+    columns = [F.col("`" + name.replace("`", "``") + "`") for name in fields.names]
     df = reader.schema(fields.add(_CORRUPT, T.StringType())).load(path)
     if malformed == "fail":
         _refuse_malformed(df)
         return df.drop(_CORRUPT), None
     observation = Observation()
-    counted = df.observe(observation, F.count(F.col(_CORRUPT)).alias("malformed"))
+    counted = df.observe(
+        observation,
+        F.count(F.col(_CORRUPT)).alias("malformed"),
+        # Spark converts only columns that something asks for, and finds wrong values only in these.
+        F.max(F.xxhash64(*columns)).alias("judged"),
+    )
     return counted.where(F.col(_CORRUPT).isNull()).drop(_CORRUPT), observation
 
 
 def _fields(reader: DataFrameReader, path: str, format_: str, schema: str | None) -> T.StructType:
     if schema is not None:
-        return cast("T.StructType", T.StructType.fromDDL(schema))
+        given = cast("T.StructType", T.StructType.fromDDL(schema))
+        return _in_file_order(given, reader.load(path).columns) if format_ == "csv" else given
     if format_ == "csv":
         reader = reader.option("inferSchema", True)
-    found = reader.load(path).schema
-    return T.StructType([field for field in found.fields if field.name != _CORRUPT])
+    found = [field for field in reader.load(path).schema.fields if field.name != _CORRUPT]
+    if not found:
+        raise DataError(f"{path}: not a single row can be read as {format_}")
+    return T.StructType(found)
+
+
+def _in_file_order(given: T.StructType, header: list[str]) -> T.StructType:
+    """The given columns as the file has them: CSV is read by position."""
+    fields = {field.name: field for field in given.fields}
+    if set(fields) != set(header):
+        raise DataError(
+            f"the file has the columns {', '.join(header)}, and the schema names {', '.join(fields)}\n"
+            "hint: name every column of the file in --schema, in any order"
+        )
+    return T.StructType([fields[name] for name in header])
 
 
 def _refuse_malformed(df: DataFrame) -> None:
     with_file = df.withColumn(_FILE, F.col("_metadata.file_path"))
     bad = with_file.where(F.col(_CORRUPT).isNotNull())
     # Spark refuses to look at the corrupt column alone, so all columns stay in.
-    first = bad.limit(_SHOWN).collect()
+    try:
+        first = bad.limit(_SHOWN).collect()
+    except (PySparkException, Py4JError) as error:
+        raise unreadable(error) or error from None
     if not first:
         return
     lines = [f"  {_place(row[_FILE], row[_CORRUPT])}: {row[_CORRUPT][:200]}" for row in first]
@@ -184,19 +215,34 @@ def _place(url: str, record: str) -> str:
     return url
 
 
-def _problem(error: AnalysisException, format_: str | None) -> str:
+def unreadable(error: Exception) -> DataError | None:
+    """What a failed job says about its input, where that was the cause."""
+    text = str(error)
+    file = re.search(r"reading file (\S+?)\.?\s", text)
+    if "FAILED_READ_FILE" not in text or file is None:
+        return None
+    header = re.search(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)", text)
+    if header is not None:
+        return DataError(
+            f"{file[1]}: its columns are {header[1].strip()}, those of the first file {header[2].strip()}\n"
+            "hint: files of one input must have the same columns in the same order"
+        )
+    return DataError(f"{file[1]}: cannot be read\nhint: is it damaged, or in another format than its name says?")
+
+
+def _problem(error: Exception, format_: str | None) -> str:
     text = _first_line(error)
+    whole = str(error)
     if "PATH_NOT_FOUND" in text:
         return "there is no such path, nor a table of this name"
     if "UNABLE_TO_INFER_SCHEMA" in text:
         return f"no {format_ or 'parquet'} files in it\nhint: name the format with --format csv"
-    if "DATA_SOURCE_NOT_FOUND" in text or "Failed to find" in text:
-        return (
-            f"Spark has no reader for {format_}\n"
-            "hint: add its package, e.g. --conf spark.jars.packages=io.delta:delta-spark_2.13:<version>"
-        )
+    if "DATA_SOURCE_NOT_FOUND" in whole or "Failed to find" in whole:
+        return f"Spark has no reader for {format_}\n{PACKAGE_HINT}"
     return text
 
 
-def _first_line(error: AnalysisException) -> str:
-    return str(error).strip().splitlines()[0]
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    # Py4J puts a line of its own before what Java says.
+    return lines[1].lstrip(": ") if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
