@@ -229,7 +229,7 @@ def _run(
         with shown as line:
 
             def show(status: Status) -> None:
-                if timer is not None and once_events_come and status.events and not timer.is_alive():
+                if timer is not None and once_events_come and status.events and timer.ident is None:
                     timer.start()
                 if line is not None:
                     line.update(_line(status))
