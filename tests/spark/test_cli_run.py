@@ -130,7 +130,8 @@ def test_files_with_other_columns_than_asked_for_are_refused(
     assert run(query, "-i", tmp_path / "a.csv", "--schema", "type STRING, time INT") == 1
     assert "the file has the columns type, time, company, sector, price" in capsys.readouterr().err
     (tmp_path / "b.csv").write_text("type,time,company,price,sector\nStock,2,c,5.5,s\n")
-    assert run(query, "-i", f"{tmp_path}/*.csv", "--malformed", "skip") == 1
+    schema = "type STRING, time INT, company STRING, sector STRING, price DOUBLE"
+    assert run(query, "-i", f"{tmp_path}/*.csv", "--malformed", "skip", "--schema", schema) == 1
     assert "files of one input must have the same columns" in capsys.readouterr().err
 
 
