@@ -225,8 +225,13 @@ def main() -> None:
         spark.createDataFrame(pa.Table.from_batches(warm)).transform(greta.spark.aggregate, paper.Q1).count()
         for name in options.only.split(","):
             ratios |= PARTS[name](bench)
-        ratios["largest Python worker in MB (at most 1000)"] = max(run["worker_mb"] for run in bench.runs.values())
+            report(bench, before, ratios)
     spark.stop()
+
+
+def report(bench: Bench, before: float, ratios: dict[str, float]) -> None:
+    """Write what was measured so far: a long run may end early."""
+    largest = max(run["worker_mb"] for run in bench.runs.values())
     result = {
         "machine": {
             "cpus": os.cpu_count(),
@@ -235,10 +240,11 @@ def main() -> None:
             "python": platform.python_version(),
             **{name: version(name) for name in ("pyspark", "pyarrow", "numpy", "numba")},
         },
-        "events": options.events,
-        "repeats": options.repeats,
+        "events": bench.events,
+        "repeats": bench.repeats,
         "runs": bench.runs,
-        "ratios": {name: round(value, 2) for name, value in ratios.items()},
+        "ratios": {name: round(value, 2) for name, value in ratios.items()}
+        | {"largest Python worker in MB (at most 1000)": largest},
     }
     file = ROOT / "benchmarks" / "results" / "spark-batch.json"
     file.parent.mkdir(exist_ok=True)
