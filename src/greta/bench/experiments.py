@@ -118,7 +118,7 @@ def _falling() -> Experiment:
 
 
 def _market() -> Experiment:
-    sizes = (100, 200, 300, 350, 400, 450, 500, 10_000, 100_000, 1_000_000)
+    sizes = (100, 200, 300, 350, 400, 450, 475, 500, 550, 10_000, 100_000, 1_000_000)
     return Experiment(
         "events-market",
         "Events per window, prices of a market (Q1, ten companies)",
@@ -127,7 +127,8 @@ def _market() -> Experiment:
         tuple(Point(n, one_window(paper.Q1), _stock(n)) for n in sizes),
         ("greta", "graph", *TWO_STEP),
         log_x=True,
-        quick=(0, 1, 7),
+        memory=12 * 2**30,
+        quick=(0, 1, 9),
     )
 
 
