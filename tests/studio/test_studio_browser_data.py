@@ -29,9 +29,7 @@ def test_an_uploaded_file_is_mapped_and_queried(page: Page, tmp_path: Path) -> N
     page.wait(lambda: page.all("#map-time"))
     assert page.chosen("#map-time") == "seconds"
     assert page.find("#map-unit").get_attribute("value") == "s"
-    constant = page.find("#map-constant")
-    constant.clear()
-    constant.send_keys("Trade")
+    page.fill("#map-constant", "Trade")
     page.write("RETURN company, COUNT(*)\nPATTERN Trade T+\nWHERE T.pirce > NEXT(T).price\nGROUP-BY company")
     page.wait(lambda: "did you mean price?" in page.text("#query-problem"))
     page.write("RETURN company, COUNT(*)\nPATTERN Trade T+\nWHERE T.price > NEXT(T).price\nGROUP-BY company")
@@ -169,11 +167,10 @@ def test_a_running_stream_is_followed_live(page: Page, directory: Path) -> None:
 def test_a_directory_is_chosen_on_the_page_and_a_wrong_one_is_a_message(page: Page, tmp_path: Path) -> None:
     page.open("#follow")
     page.wait(lambda: page.all("#directory"))
-    page.find("#directory").send_keys(str(tmp_path / "nowhere"), ENTER)
+    page.fill("#directory", str(tmp_path / "nowhere"), ENTER)
     page.wait(lambda: "there is no such directory" in page.text("#follow-problem"))
     pyarrow.parquet.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
-    page.find("#directory").clear()
-    page.find("#directory").send_keys(str(tmp_path), ENTER)
+    page.fill("#directory", str(tmp_path), ENTER)
     page.wait(lambda: "not those of a result" in page.text("#stream-problem"))
 
 
