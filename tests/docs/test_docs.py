@@ -82,7 +82,7 @@ class Session:
             env=os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "110"},
             text=True,
             capture_output=True,
-            timeout=300,
+            timeout=600,
             check=False,
         )
         assert ran.returncode == 0, f"line {block.example.line}:\n{ran.stdout}{ran.stderr}"
