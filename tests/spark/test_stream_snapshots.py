@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import greta
+from greta.engine import snapshots
 from greta.engine.aggregate import plan_for
 from greta.engine.partials import finish_partials
 from greta.engine.snapshots import (
@@ -112,6 +113,69 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
         assert finished(job, parts) == batch_rows(case["query"], table, numbers), case["name"]
         assert store.index is None
         assert not store.chunks
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_running_totals_give_the_rows_of_the_batch(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots._Bucket, "is_dense", lambda *_: True)
+    draw, judged = random.Random(part), 0
+    for case in CASES[part::3]:
+        table = pa.Table.from_pylist(case["events"]) if case["events"] else None
+        if table is None or not job_for(case["query"], table).keeps_totals:
+            continue
+        job = job_for(case["query"], table)
+        store, cache, parts = MemoryStore(), ChunkCache(), []
+        for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
+            found = step(job, store, [relevant(job, events)[0]], watermark, cache=cache, early=True)
+            parts.append(found.closed)
+            judged += found.rows > 0
+        assert finished(job, parts) == batch_rows(case["query"], table), case["name"]
+        assert store.index is None
+        assert not store.chunks
+    assert judged > 20
+
+
+FREE = "RETURN g, COUNT(*), COUNT(A) PATTERN A+ WHERE [g] GROUP-BY g WITHIN 10 seconds SLIDE 5 seconds"
+
+
+def test_a_dense_stream_keeps_totals_instead_of_events_before_the_watermark() -> None:
+    tables = [numbers_from(number * 2000, 2000, per_second=1000) for number in range(20)]
+    job, store, cache, parts = job_for(FREE, tables[0]), MemoryStore(), ChunkCache(), []
+    kept = []
+    for number, table in enumerate(tables):
+        found = step(job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), cache=cache)
+        parts.append(found.closed)
+        kept.append(found.rows)
+        if found.first is not None:
+            assert found.first <= found.last
+    # The events of the latest step and of one second before it, and two windows of each partition.
+    assert max(kept[5:]) <= 2 * 2000 + 2 * 3 * 10
+    parts.append(step(job, store, [], 10**9, cache=cache).closed)
+    assert finished(job, parts) == batch_rows(FREE, pa.concat_tables(tables))
+    assert store.index is None
+
+
+def test_early_rows_of_totals_are_those_of_all_events_so_far() -> None:
+    tables = [numbers_from(number * 2000, 2000, per_second=1000) for number in range(6)]
+    job, store, cache, closed = job_for(FREE, tables[0]), MemoryStore(), ChunkCache(), []
+    for number, table in enumerate(tables):
+        found = step(job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), cache=cache, early=True)
+        closed.append(found.closed)
+        assert found.open is not None
+        so_far = pa.concat_tables(tables[: number + 1])
+        assert finished(job, [*closed, found.open]) == batch_rows(FREE, so_far)
+    assert Index.unpack(store.index, job.fingerprint).folded is not None
+
+
+def test_totals_serve_no_query_that_would_add_up_otherwise() -> None:
+    table = numbers_from(0, 1)
+    old = job_for(FREE, table)
+    assert old.keeps_totals
+    assert job_for(FREE.replace("WITHIN", "HAVING COUNT(*) > 3 WITHIN"), table).fingerprint == old.fingerprint
+    assert job_for(FREE.replace("A+", "A+ MIN LENGTH 2"), table).fingerprint != old.fingerprint
+    assert job_for(FREE.replace("COUNT(A)", "COUNT(A) AS n, COUNT(*) AS m"), table).fingerprint != old.fingerprint
+    assert not job_for(FREE, table, "exact").keeps_totals
+    assert not job_for(FREE.replace("COUNT(A)", "MAX(A.x)"), table).keeps_totals
 
 
 FALLING = "RETURN g, COUNT(*) PATTERN A+ WHERE [g] AND A.x > NEXT(A).x GROUP-BY g WITHIN 10 seconds SLIDE 5 seconds"

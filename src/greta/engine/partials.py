@@ -40,7 +40,7 @@ def output_schema(plan: Plan, schema: pa.Schema, time: str, numbers: Numbers) ->
     """Names and types of the answer's columns, known before any event is read."""
     bounds = Clock.of(schema.field(time).type, time).bounds_type(plan.window)
     fields = [pa.field("window_start", bounds), pa.field("window_end", bounds)]
-    fields += [pa.field(name, _plain(schema.field(name).type)) for name in plan.returned]
+    fields += [pa.field(name, plain_type(schema.field(name).type)) for name in plan.returned]
     for output in plan.outputs:
         if output.hidden:
             continue
@@ -56,7 +56,7 @@ def output_schema(plan: Plan, schema: pa.Schema, time: str, numbers: Numbers) ->
 def partial_schema(plan: Plan, schema: pa.Schema, numbers: Numbers) -> pa.Schema:
     """Names and types of partial rows."""
     fields = [pa.field(WINDOW, pa.int64())]
-    fields += [pa.field(f"group_{at}", _plain(schema.field(name).type)) for at, name in enumerate(plan.group)]
+    fields += [pa.field(f"group_{at}", plain_type(schema.field(name).type)) for at, name in enumerate(plan.group)]
     for at, slot in enumerate(plan.slots):
         if slot.kind in _EXTREMES:
             fields.append(pa.field(f"slot_{at}", attribute_arrow_type(schema.field(slot.attribute).type)))
@@ -80,12 +80,17 @@ def partials(
     stream = Stream.of(plan, table, time, type, cut)
     merged, groups = merged_groups(stream, numbers)
     schema = partial_schema(plan, table.schema, numbers)
-    ways = decoders(stream)
+    return write_partials(plan, schema, merged, groups.attributes, decoders(stream))
+
+
+def write_partials(
+    plan: Plan, schema: pa.Schema, merged: Merged, attributes: dict[str, pa.Array], ways: dict[int, Decoder]
+) -> pa.Table:
+    """Values per group and window as partial rows."""
     columns: list[pa.Array] = [pa.array(merged.window)]
     index = pa.array(merged.group)
     columns += [
-        _cast(groups.attributes[name].take(index), schema.field(f"group_{at}").type)
-        for at, name in enumerate(plan.group)
+        _cast(attributes[name].take(index), schema.field(f"group_{at}").type) for at, name in enumerate(plan.group)
     ]
     for at, slot in enumerate(plan.slots):
         if slot.kind in _EXTREMES:
@@ -114,7 +119,7 @@ def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str
     merged = merge([Merged(keys.codes.astype(np.int64), window, adds, maxes)])
     example = pa.array(keys.example)
     attributes = {
-        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), _plain(schema.field(name).type))
+        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), plain_type(schema.field(name).type))
         for at, name in enumerate(plan.group)
     }
     floating = {at for at in range(len(plan.slots)) if _floating(plan, at, schema)}
@@ -128,7 +133,8 @@ def _floating(plan: Plan, at: int, schema: pa.Schema) -> bool:
     return slot.kind is SlotKind.SUM and attribute_type(schema.field(slot.attribute).type) is not AttributeType.INTEGER
 
 
-def _plain(type_: pa.DataType) -> pa.DataType:
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type of a column's values, dictionary or not."""
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 

@@ -128,6 +128,27 @@ class Execution:
             runs = self._runs(partitions)
             yield Block(runs, [self._values(at, runs) for at in range(len(self.plan.templates))])
 
+    def separate_runs(self) -> Runs:
+        """All windows of all partitions, each by itself even where neighbours hold the same events."""
+        return self._runs(np.flatnonzero(np.diff(self.frame.offsets)), merge=False)
+
+    @property
+    def totals(self) -> int:
+        """How many numbers a window's running totals are, in a plan without edge predicates and extremes."""
+        (automaton,), _ = self._prepared[0]
+        return len(automaton.adds) * (1 + len(automaton.index_kind))
+
+    def go_on(self, runs: Runs, carried: NDArray[np.float64]) -> None:
+        """Bring the running totals of windows, a row each with the additive slots in front, past these events."""
+        (automaton,), events = self._prepared[0]
+        (lanes,) = runs.lanes
+        count, adds = len(runs.first_window), len(automaton.adds)
+        words, maxes = np.zeros((count, adds)), np.empty((count, 0), dtype=np.int64)
+        failed = np.zeros(len(runs.partitions), dtype=np.uint8)
+        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds)
+        none = np.empty(0, dtype=np.int64)
+        propagate(automaton, events, lanes, runs.partitions, at_once, doubles(), words, maxes, none, carried, failed)
+
     def _blocks(self) -> Iterator[Int]:
         counts = np.diff(self.frame.offsets)
         used = np.flatnonzero(counts)
@@ -144,10 +165,10 @@ class Execution:
         cuts = np.flatnonzero(np.diff(number)) + 1
         yield from np.split(used, cuts)
 
-    def _runs(self, partitions: Int) -> Runs:
+    def _runs(self, partitions: Int, merge: bool = True) -> Runs:
         window = self.plan.window
         within, slide = self.stream.clock.units(window) if window is not None else (0, 0)
-        merge = not any(n.place is not Place.BETWEEN for t in self.plan.templates for n in t.negatives)
+        merge = merge and not any(n.place is not Place.BETWEEN for t in self.plan.templates for n in t.negatives)
         empty = np.empty(0, dtype=np.int64)
         common = (self.frame.offsets, self.time, within, slide, self.owned, merge, partitions)
         count = window_runs(*common, False, empty, empty, empty, empty, empty)

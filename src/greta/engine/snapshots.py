@@ -4,6 +4,7 @@ New events and a watermark go in; partial rows of the windows that the watermark
 what open windows still need. The store is whatever offers ``Store``: a dictionary in tests, Spark's state store in a
 stream. A step reads an index, writes the new events as chunks and removes the chunks that no open window needs, so
 its traffic is that of the new events, however many are kept; a cache of decoded chunks saves reading them again.
+Where running totals can stand for events and are smaller, they do (``greta.engine.totals``), written anew in each step.
 
     watermark                      ▼
     W0  [-----------)              closed: returned once
@@ -26,8 +27,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.frames import Cut
-from greta.engine.partials import partial_schema, partials
+from greta.engine.partials import WINDOW, partial_schema, partials
 from greta.engine.stream_jobs import StreamJob
+from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.errors import GretaError
 
 FORMAT = 2
@@ -109,6 +111,15 @@ class Index:
     timer: int | None = None
     """The watermark that the bucket waits for, in milliseconds."""
     chunks: list[Chunk] = field(default_factory=list)
+    folded: int | None = None
+    """Events before this instant are in the totals, not in chunks; None: there are no totals."""
+    totals: list[Chunk] = field(default_factory=list)
+    """Running totals, with numbers of windows for times."""
+
+    @property
+    def stored(self) -> list[Chunk]:
+        """All that is in the store."""
+        return [*self.chunks, *self.totals]
 
     def pack(self, layout: str) -> bytes:
         """As bytes, with the version and the layout's fingerprint."""
@@ -130,7 +141,8 @@ class Index:
                 "the checkpoint's state was stored for another query: it lacks events or columns that this one needs\n"
                 "hint: go on with the old query, or start the new one with a new checkpoint"
             )
-        return Index(read["first"], read["timer"], [Chunk(**chunk) for chunk in read["chunks"]])
+        chunks, totals = ([Chunk(**chunk) for chunk in read[name]] for name in ("chunks", "totals"))
+        return Index(read["first"], read["timer"], chunks, read["folded"], totals)
 
 
 class ChunkCache:
@@ -179,7 +191,7 @@ class Step:
     late: pa.Table
     """Events before the watermark; they count nowhere."""
     rows: int
-    """Events kept."""
+    """Events and rows of totals kept."""
     bytes: int
     """Size of the stored chunks."""
     first: int | None
@@ -212,32 +224,32 @@ def step(
     new, times, late = _split(job, events, watermark)
     bucket = _Bucket(job, store, cache, owner, index)
     due = job.first_open(watermark)
-    closed = bucket.answer(index.first, due)
+    if job.keeps_totals and (index.folded is not None or bucket.is_dense(new)):
+        closed = bucket.fold(due, watermark * job.clock.per_millisecond)
+    else:
+        closed = bucket.answer(index.first, due)
     bucket.expire(due)
     bucket.append(new, times, due)
-    if index.chunks:
+    if index.stored:
         index.first, index.timer = max(index.first, due), watermark + 1
         store.write_index(index.pack(layout))
     else:
         store.clear()
     partial = bucket.answer(due, 2**62) if early else None
-    cache.retain(owner, {chunk.key for chunk in index.chunks})
-    first = last = None
-    if index.chunks:
-        lowest = min(chunk.low for chunk in index.chunks)
-        within, slide = job.windows
-        first = max(due, (lowest - within) // slide + 1, job.clock.lowest_window)
-        last = job.last_window(max(chunk.high for chunk in index.chunks))
-    return Step(
-        closed,
-        partial,
-        late,
-        sum(chunk.rows for chunk in index.chunks),
-        sum(chunk.bytes for chunk in index.chunks),
-        first,
-        last,
-        before,
-    )
+    cache.retain(owner, {chunk.key for chunk in index.stored})
+    first, last = _windows(job, index, due)
+    rows, size = (sum(getattr(chunk, of) for chunk in index.stored) for of in ("rows", "bytes"))
+    return Step(closed, partial, late, rows, size, first, last, before)
+
+
+def _windows(job: StreamJob, index: Index, due: int) -> tuple[int | None, int | None]:
+    """The first and last window that something is kept for."""
+    within, slide = job.windows
+    lows = [(chunk.low - within) // slide + 1 for chunk in index.chunks] + [chunk.low for chunk in index.totals]
+    highs = [job.last_window(chunk.high) for chunk in index.chunks] + [chunk.high for chunk in index.totals]
+    if not lows:
+        return None, None
+    return max(due, min(lows), job.clock.lowest_window), max(highs)
 
 
 def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
@@ -276,22 +288,59 @@ class _Bucket:
 
     def answer(self, first: int, last: int) -> pa.Table:
         """Partial rows of the windows ``[first, last)``."""
-        within, slide = self.job.windows
-        stop = (last - 1) * slide + within
-        chunks = [c for c in self.index.chunks if c.high >= first * slide and c.low < stop]
-        if first >= last or not chunks:
-            return partial_schema(self.job.plan, self.job.schema, self.job.numbers).empty_table()
-        table = pa.concat_tables([self._read(chunk) for chunk in sorted(chunks, key=lambda c: c.low)])
         job = self.job
+        if self.index.folded is not None:
+            return fold(job, self._totals(), self._events(self.index.folded, 2**62), first, last)[0]
+        within, slide = job.windows
+        chunks = [c for c in self.index.chunks if c.high >= first * slide and c.low < (last - 1) * slide + within]
+        if first >= last or not chunks:
+            return partial_schema(job.plan, job.schema, job.numbers).empty_table()
+        table = pa.concat_tables([self._read(chunk) for chunk in sorted(chunks, key=lambda c: c.low)])
         return partials(job.plan, table, time=job.time, type=job.type, numbers=job.numbers, cut=Cut(first, last))
+
+    def is_dense(self, new: pa.Table) -> bool:
+        """Whether totals of all open windows would be smaller than their events, if partitions are as in new events."""
+        assert self.job.plan.window is not None
+        if not new.num_rows or not self.index.chunks:
+            return False
+        rows = (1 + self.job.plan.window.per_event) * count_partitions(self.job, new)
+        return rows * row_bytes(self.job.plan) < sum(chunk.bytes for chunk in self.index.chunks)
+
+    def fold(self, due: int, instant: int) -> pa.Table:
+        """Turn the events before an instant into totals; partial rows of the windows before ``due``."""
+        index = self.index
+        since = -(2**62) if index.folded is None else index.folded
+        closed, totals = fold(self.job, self._totals(), self._events(since, instant), index.first, due)
+        for chunk in index.totals:
+            self._remove(chunk)
+        index.totals, index.folded = [], max(instant, since)
+        if totals is not None:
+            index.totals = self._write(totals, totals.column(WINDOW).to_numpy())
+        return closed
 
     def expire(self, due: int) -> None:
         """Remove the chunks that no window from ``due`` on can need."""
-        from_ = due * self.job.windows[1]
+        from_ = self._needed_from(due)
         for chunk in self.index.chunks:
             if chunk.high < from_:
                 self._remove(chunk)
         self.index.chunks = [chunk for chunk in self.index.chunks if chunk.high >= from_]
+
+    def _needed_from(self, due: int) -> int:
+        since = due * self.job.windows[1]
+        return since if self.index.folded is None else max(since, self.index.folded)
+
+    def _totals(self) -> pa.Table | None:
+        parts = [self._read(chunk) for chunk in self.index.totals]
+        return pa.concat_tables(parts).combine_chunks() if parts else None
+
+    def _events(self, since: int, until: int) -> pa.Table:
+        """Stored events of ``[since, until)``."""
+        chunks = sorted((c for c in self.index.chunks if c.high >= since and c.low < until), key=lambda c: c.low)
+        table = pa.concat_tables([_keyed(self.job, self.job.schema.empty_table()), *(self._read(c) for c in chunks)])
+        times = self.job.clock.read(table.column(self.job.time), self.job.time)
+        inside = (times >= since) & (times < until)
+        return table if inside.all() else table.filter(pa.array(inside))
 
     def append(self, table: pa.Table, times: NDArray[np.int64], due: int) -> None:
         """Store events, sorted by time, in chunks of bounded size; no window below ``due`` needs any."""
@@ -302,19 +351,24 @@ class _Bucket:
         if latest is not None and latest.bytes < SMALL_CHUNK_BYTES:
             table = _keyed(self.job, pa.concat_tables([self._read(latest), table]))
             times = self.job.clock.read(table.column(self.job.time), self.job.time)
-            needed = times >= due * self.job.windows[1]
+            needed = times >= self._needed_from(due)
             table, times = table.filter(pa.array(needed)), times[needed]
             self._remove(latest)
             self.index.chunks.pop()
-        pieces = -(-table.nbytes // CHUNK_BYTES)
+        self.index.chunks += self._write(table, times)
+
+    def _write(self, table: pa.Table, places: NDArray[np.int64]) -> list[Chunk]:
+        """Store a table, with a time or window per row, in chunks of bounded size."""
+        pieces = max(1, -(-table.nbytes // CHUNK_BYTES))
         rows = -(-table.num_rows // pieces)
+        chunks = []
         for start in range(0, table.num_rows, rows):
-            piece, instants = table.slice(start, rows).combine_chunks(), times[start : start + rows]
+            piece, here = table.slice(start, rows).combine_chunks(), places[start : start + rows]
             key, blob = uuid.uuid4().hex, to_bytes(piece, small=True)
             self.store.write_chunk(key, blob)
             self.cache.put(self.owner, key, piece)
-            low, high = int(instants.min()), int(instants.max())
-            self.index.chunks.append(Chunk(key, piece.num_rows, len(blob), low, high))
+            chunks.append(Chunk(key, piece.num_rows, len(blob), int(here.min()), int(here.max())))
+        return chunks
 
     def _read(self, chunk: Chunk) -> pa.Table:
         table = self.cache.get(self.owner, chunk.key)

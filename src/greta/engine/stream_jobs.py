@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ from greta.engine.run import Numbers
 from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
-from greta.lang.printer import print_expression
-from greta.plan.nodes import Plan
+from greta.lang.printer import print_expression, print_query
+from greta.plan.nodes import AccessPath, Plan, SlotKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,33 @@ class StreamJob:
         return tuple(sorted(self.plan.partitioning.common))
 
     @property
+    def keeps_totals(self) -> bool:
+        """Whether running totals can stand for events: no edge predicate, NOT, AND or scope, and counts in doubles.
+
+        Exact integers, sums and extremes may have to be computed again in wider numbers, from the events.
+        """
+        template, *others = self.plan.templates
+        return (
+            self.numbers == "double"
+            and self.plan.semantics is Semantics.ANY
+            and not others
+            and not template.negatives
+            and not self.plan.partitioning.scopes
+            and all(link.path is AccessPath.FREE for link in template.links)
+            and all(slot.kind in (SlotKind.TRENDS, SlotKind.EVENTS) for slot in self.plan.slots)
+        )
+
+    @property
     def layout(self) -> dict[str, Any]:
         """What stored events depend on: a query of the same layout can go on from the same state.
 
-        Edge predicates, aggregates, HAVING and MIN LENGTH are no part of it: they are computed when a window closes.
+        Edge predicates, aggregates, HAVING and MIN LENGTH are no part of it, since they are computed when a window
+        closes; unless running totals may be stored, which depend on all but HAVING.
         """
         within, slide = self.windows
         contiguous = self.plan.semantics is Semantics.CONTIGUOUS
-        return {
+        totals = {"totals of": print_query(replace(self.plan.query, having=None))} if self.keeps_totals else {}
+        return totals | {
             "columns": {field.name: str(field.type) for field in self.schema},
             "time": self.time,
             "type": self.type,
