@@ -32,7 +32,7 @@ from greta.engine.stream_jobs import StreamJob
 from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.errors import GretaError
 
-FORMAT = 2
+FORMAT = 3
 """Version of what is stored; a store of another version is refused."""
 
 CHUNK_BYTES = 256 * 1024
