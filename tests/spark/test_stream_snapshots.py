@@ -116,9 +116,12 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_running_totals_give_the_rows_of_the_batch(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots._Bucket, "is_dense", lambda *_: True)
+@pytest.mark.parametrize("likely", [0.5, 1.0])
+def test_running_totals_give_the_rows_of_the_batch_wherever_they_begin_and_end(
+    part: int, likely: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw, judged = random.Random(part), 0
+    monkeypatch.setattr(snapshots._Bucket, "is_dense", lambda *_: draw.random() < likely)
     for case in CASES[part::3]:
         table = pa.Table.from_pylist(case["events"]) if case["events"] else None
         if table is None or not job_for(case["query"], table).keeps_totals:
@@ -153,6 +156,27 @@ def test_a_dense_stream_keeps_totals_instead_of_events_before_the_watermark() ->
     parts.append(step(job, store, [], 10**9, cache=cache).closed)
     assert finished(job, parts) == batch_rows(FREE, pa.concat_tables(tables))
     assert store.index is None
+
+
+def test_totals_give_way_to_events_where_many_partitions_have_few() -> None:
+    dense = numbers_from(0, 4000, per_second=1000)
+    query = FREE.replace("SLIDE 5 seconds", "SLIDE 500 milliseconds")
+    job, store, cache, parts = job_for(query, dense), MemoryStore(), ChunkCache(), []
+    for part, watermark in ((dense.slice(0, 2000), 0), (dense.slice(2000), 1000)):
+        step(job, store, [relevant(job, part)[0]], watermark, cache=cache)
+    tables, modes = [dense], [Index.unpack(store.index, job.fingerprint).folded]
+    for number in range(8):
+        rows = 4000 + number * 500
+        sparse = numbers_from(rows, 500, per_second=1000).set_column(3, "g", pa.array(range(rows, rows + 500)))
+        tables.append(sparse)
+        found = step(job, store, [relevant(job, sparse)[0]], rows, cache=cache)
+        parts.append(found.closed)
+        assert store.index is not None
+        modes.append(Index.unpack(store.index, job.fingerprint).folded)
+    assert modes[0] is not None
+    assert modes[-1] == modes[-2], "totals no longer grow"
+    parts.append(step(job, store, [], 10**9, cache=cache).closed)
+    assert finished(job, parts) == batch_rows(query, pa.concat_tables(tables))
 
 
 def test_early_rows_of_totals_are_those_of_all_events_so_far() -> None:

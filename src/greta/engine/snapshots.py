@@ -41,6 +41,9 @@ CHUNK_BYTES = 256 * 1024
 SMALL_CHUNK_BYTES = 32 * 1024
 """The latest chunk is written anew together with new events while it is smaller than this."""
 
+_EVENT_BYTES = 10
+"""What an event takes in a chunk, about."""
+
 _QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 _SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -224,7 +227,7 @@ def step(
     new, times, late = _split(job, events, watermark)
     bucket = _Bucket(job, store, cache, owner, index)
     due = job.first_open(watermark)
-    if job.keeps_totals and (index.folded is not None or bucket.is_dense(new)):
+    if job.keeps_totals and bucket.is_dense(new, times):
         closed = bucket.fold(due, watermark * job.clock.per_millisecond)
     else:
         closed = bucket.answer(index.first, due)
@@ -290,7 +293,7 @@ class _Bucket:
         """Partial rows of the windows ``[first, last)``."""
         job = self.job
         if self.index.folded is not None:
-            return fold(job, self._totals(), self._events(self.index.folded, 2**62), first, last)[0]
+            return fold(job, self._totals(), self._events(self.index.folded, 2**62), first, last, last)[0]
         within, slide = job.windows
         chunks = [c for c in self.index.chunks if c.high >= first * slide and c.low < (last - 1) * slide + within]
         if first >= last or not chunks:
@@ -298,13 +301,24 @@ class _Bucket:
         table = pa.concat_tables([self._read(chunk) for chunk in sorted(chunks, key=lambda c: c.low)])
         return partials(job.plan, table, time=job.time, type=job.type, numbers=job.numbers, cut=Cut(first, last))
 
-    def is_dense(self, new: pa.Table) -> bool:
-        """Whether totals of all open windows would be smaller than their events, if partitions are as in new events."""
-        assert self.job.plan.window is not None
-        if not new.num_rows or not self.index.chunks:
-            return False
-        rows = (1 + self.job.plan.window.per_event) * count_partitions(self.job, new)
-        return rows * row_bytes(self.job.plan) < sum(chunk.bytes for chunk in self.index.chunks)
+    def is_dense(self, new: pa.Table, times: NDArray[np.int64]) -> bool:
+        """Whether totals of all open windows are smaller than their events, if all is as in the new events.
+
+        Where there are totals they must be far larger to be given up, since going back and forth costs, too.
+        """
+        index, plan = self.index, self.job.plan
+        assert plan.window is not None
+        if not new.num_rows:
+            return index.folded is not None
+        totals = (1 + plan.window.per_event) * count_partitions(self.job, new) * row_bytes(plan)
+        events = sum(chunk.bytes for chunk in index.chunks)
+        if index.folded is None:
+            return totals < events
+        span = int(times[-1] - times[0])
+        if not span:
+            return True
+        events = max(events, new.num_rows * _EVENT_BYTES * self.job.windows[0] // span)
+        return bool(max(totals, sum(chunk.bytes for chunk in index.totals)) < 4 * events)
 
     def fold(self, due: int, instant: int) -> pa.Table:
         """Turn the events before an instant into totals; partial rows of the windows before ``due``."""
@@ -325,6 +339,11 @@ class _Bucket:
             if chunk.high < from_:
                 self._remove(chunk)
         self.index.chunks = [chunk for chunk in self.index.chunks if chunk.high >= from_]
+        if self.index.folded is not None and due * self.job.windows[1] >= self.index.folded:
+            # Open windows begin after all that is in the totals: events alone serve them.
+            for chunk in self.index.totals:
+                self._remove(chunk)
+            self.index.folded, self.index.totals = None, []
 
     def _needed_from(self, due: int) -> int:
         since = due * self.job.windows[1]

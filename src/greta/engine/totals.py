@@ -40,15 +40,17 @@ def count_partitions(job: StreamJob, events: pa.Table) -> int:
 
 
 def fold(
-    job: StreamJob, totals: pa.Table | None, events: pa.Table, first: int, due: int
+    job: StreamJob, totals: pa.Table | None, events: pa.Table, first: int, due: int, last: int = 2**62
 ) -> tuple[pa.Table, pa.Table | None]:
-    """(partial rows of the windows before ``due``, totals of the windows from it on), past some more events.
+    """(partial rows of the windows before ``due``, totals of those from it to ``last``), past some more events.
 
     ``events`` are all that came after those in ``totals`` and up to some instant: a tick must not be cut. Windows
     before ``first`` are over already.
     """
+    if totals is not None and last < 2**62:
+        totals = totals.filter(pa.array(totals.column(WINDOW).to_numpy() < last))
     if events.num_rows:
-        totals = _past(job, totals, events, first)
+        totals = _past(job, totals, events, Cut(first, last))
     if totals is None:
         return partial_schema(job.plan, job.schema, job.numbers).empty_table(), None
     over = totals.column(WINDOW).to_numpy() < due
@@ -56,14 +58,14 @@ def fold(
     return _partials(job, closed), open_ if open_.num_rows else None
 
 
-def _past(job: StreamJob, totals: pa.Table | None, events: pa.Table, first: int) -> pa.Table:
-    stream = Stream.of(job.plan, events, job.time, job.type, Cut(first))
+def _past(job: StreamJob, totals: pa.Table | None, events: pa.Table, cut: Cut) -> pa.Table:
+    stream = Stream.of(job.plan, events, job.time, job.type, cut)
     execution = Execution(stream, job.numbers)
     runs = execution.separate_runs()
     carried = np.zeros((len(runs.first_window), execution.totals))
     example = stream.keys.example
     left = None
-    if totals is not None:
+    if totals is not None and totals.num_rows:
         at, found = _places(job, totals, events.take(pa.array(example)), runs)
         carried[at[found]] = _words(totals)[found]
         left = totals.filter(pa.array(~found))
