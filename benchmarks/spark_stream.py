@@ -18,6 +18,7 @@ import json
 import math
 import os
 import platform
+import re
 import shutil
 import statistics
 import tempfile
@@ -295,9 +296,11 @@ def page(result: dict[str, Any]) -> str:
 
 
 def write_page(file: Path, part: str) -> None:
-    """Replace the part of the page, which stands at its end."""
-    before = file.read_text().split(f"\n{HEADING}\n")[0].rstrip() if file.is_file() else "# Spark, measured"
-    file.write_text(f"{before}\n\n{part}")
+    """Replace one part of the page, and leave the others as they are."""
+    text = file.read_text() if file.is_file() else "# Spark, measured\n"
+    parts = re.split(r"(?m)^(?=## )", text)
+    others = [other.rstrip() + "\n" for other in parts if not other.startswith(HEADING)]
+    file.write_text("\n".join([*others, part]))
 
 
 def main() -> None:

@@ -93,10 +93,12 @@ def test_a_driver_killed_three_times_loses_nothing_and_writes_nothing_twice(
 
 
 @pytest.mark.slow
-def test_a_driver_killed_twenty_times_loses_nothing_and_writes_nothing_twice(
-    spark: SparkSession, tmp_path: Path
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(2, 7))
+def test_a_driver_killed_four_times_in_each_of_five_streams_loses_nothing_and_writes_nothing_twice(
+    spark: SparkSession, tmp_path: Path, seed: int
 ) -> None:
-    survive(spark, tmp_path, kills=20, seed=2)
+    survive(spark, tmp_path, kills=4, seed=seed)
 
 
 def test_a_poisoned_line_of_json_is_reported_and_skipped_on_demand(spark: SparkSession, tmp_path: Path) -> None:
