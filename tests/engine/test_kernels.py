@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greta.engine import aggregate
+from greta.engine.aggregate import plan_for
+from greta.engine.frames import Stream
+from greta.engine.run import Execution
 from greta.kernels.sorting import argsort, order_by_group
-from greta.kernels.windows import window_runs
+from greta.kernels.windows import Breaks, window_runs
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 NONE = np.empty(0, dtype=np.int64)
@@ -34,10 +37,19 @@ def test_counting_sort_keeps_the_order_within_a_group(groups: list[int]) -> None
     assert [order[a:b].tolist() for a, b in pairwise(offsets)] == expected
 
 
-def runs(times: list[int], within: int, slide: int, *, merge: bool = True) -> list[tuple[int, int, int, int]]:
+def runs(
+    times: list[int], within: int, slide: int, *, merge: bool = True, broken: tuple[int, ...] = ()
+) -> list[tuple[int, int, int, int]]:
     offsets = np.array([0, len(times)], dtype=np.int64)
     owned = np.array([[-(2**62)], [2**62]], dtype=np.int64)
-    common = (offsets, np.array(times, dtype=np.int64), within, slide, owned, merge, np.zeros(1, dtype=np.int64))
+    breaks = Breaks(
+        np.zeros((1, 1), dtype=np.int64),
+        np.array([0, len(broken)], dtype=np.int64),
+        np.array(broken, dtype=np.int64),
+        np.empty(1, dtype=np.int64),
+    )
+    instants = np.array(times, dtype=np.int64)
+    common = (offsets, instants, within, slide, owned, merge, breaks, np.zeros(1, dtype=np.int64))
     count = window_runs(*common, False, NONE, NONE, NONE, NONE, NONE)
     columns = [np.empty(count, dtype=np.int64) for _ in range(4)]
     window_runs(*common, True, np.empty(2, dtype=np.int64), *columns)
@@ -50,6 +62,22 @@ def test_windows_of_one_event_share_their_content() -> None:
     # W0     [0------)
     # W1        [3------)
     assert runs([4], within=9, slide=3) == [(-1, 1, 0, 1)]
+
+
+def test_a_run_ends_where_matches_of_a_negative_come_or_go() -> None:
+    assert runs([4], within=9, slide=3, broken=(-5, 0, 0, 7)) == [(-1, -1, 0, 1), (0, 1, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(NOT C, A+)", "SEQ(A+, NOT C)", "SEQ(NOT C, A+) OR SEQ(A b+, NOT SEQ(C, A d))"]
+)
+def test_windows_of_equal_content_are_computed_once_beside_a_negative_at_the_edge(pattern: str) -> None:
+    events = [{"type": kind, "time": time} for kind, time in (("A", 0), ("C", 4_000), ("A", 9_000), ("C", 9_500))]
+    table = pa.Table.from_pylist(events)
+    plan = plan_for(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1 hour SLIDE 1 second", table.schema, "time", "type")
+    execution = Execution(Stream.of(plan, table, "time", "type"), "double")
+    [block] = execution.blocks()
+    assert len(block.runs.first_window) <= 3 * len(events)
 
 
 @given(
@@ -77,9 +105,8 @@ def test_there_are_at_most_two_runs_per_event(times: list[int], within: int, sli
     assert len(runs(times, within, min(slide, within))) <= 2 * len(times)
 
 
-def reference(events: pa.Table, holds: object) -> int:
+def reference(rows: list[dict[str, int]], holds: object) -> int:
     """Count trends of A+ by the definition of a count, in Python integers."""
-    rows = events.to_pylist()
     counts: list[int] = []
     for j, later in enumerate(rows):
         links = (counts[i] for i, earlier in enumerate(rows[:j]) if holds(earlier, later))  # type: ignore[operator]
@@ -87,7 +114,7 @@ def reference(events: pa.Table, holds: object) -> int:
     return sum(counts)
 
 
-@pytest.mark.parametrize(
+ACCESS_PATHS = pytest.mark.parametrize(
     ("where", "holds"),
     [
         ("A.x > NEXT(A).x", lambda p, q: p["x"] > q["x"]),
@@ -104,10 +131,12 @@ def reference(events: pa.Table, holds: object) -> int:
         ("(A.x + NEXT(A).x) % 3 = 0", lambda p, q: (p["x"] + q["x"]) % 3 == 0),
     ],
 )
-def test_every_access_path_sums_what_a_walk_over_all_events_finds(where: str, holds: object) -> None:
+
+
+def spread_events() -> pa.Table:
     random = np.random.default_rng(7)
     n = 300
-    events = pa.table(
+    return pa.table(
         {
             "type": ["A"] * n,
             "time": np.arange(n),
@@ -115,9 +144,28 @@ def test_every_access_path_sums_what_a_walk_over_all_events_finds(where: str, ho
             "y": random.integers(0, 40, n),
         }
     )
+
+
+@ACCESS_PATHS
+def test_every_access_path_sums_what_a_walk_over_all_events_finds(where: str, holds: object) -> None:
+    events = spread_events()
     query = f"RETURN COUNT(*) AS n PATTERN A+ WHERE {where}"
     [row] = aggregate(events, query, numbers="exact").to_pylist()
-    assert int(row["n"]) == reference(events, holds)
+    assert int(row["n"]) == reference(events.to_pylist(), holds)
+
+
+@ACCESS_PATHS
+@pytest.mark.parametrize(("within", "slide"), [(80, 80), (80, 3), (200, 1)])
+def test_every_access_path_serves_windows_computed_side_by_side(
+    where: str, holds: object, within: int, slide: int
+) -> None:
+    events = spread_events()
+    query = f"RETURN COUNT(*) AS n PATTERN A+ WHERE {where} WITHIN {within} seconds SLIDE {slide} seconds"
+    found = {row["window_start"]: int(row["n"]) for row in aggregate(events, query, numbers="exact").to_pylist()}
+    assert list(found) == list(range(0, 300, slide))
+    rows = events.to_pylist()
+    for start in range(0, 300, 30 * slide):
+        assert found[start] == reference(rows[start : start + within], holds)
 
 
 @pytest.mark.slow

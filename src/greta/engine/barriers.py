@@ -19,7 +19,7 @@ from greta.kernels.layout import Events, Lanes
 from greta.kernels.numbers import NOTHING, doubles
 from greta.kernels.propagate import propagate
 from greta.kernels.sorting import argsort, order_by_group
-from greta.kernels.windows import cutoffs
+from greta.kernels.windows import Breaks, cutoffs
 from greta.plan.nodes import NegativeTemplate, Place, Slot, SlotKind, Template
 
 Int = NDArray[np.int64]
@@ -54,6 +54,36 @@ def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: l
         cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found)
         result.append(found)
     return result
+
+
+def window_breaks(templates: tuple[Template, ...], barriers: list[list[Barriers]], within: int, slide: int) -> Breaks:
+    """The windows from which on a leading or trailing negative clips otherwise than before.
+
+    A match that starts at s is in no window after s // slide, one that ends at e in none up to (e - within) // slide.
+    """
+    edges = [
+        (negative, barrier)
+        for template, own in zip(templates, barriers, strict=True)
+        for negative, barrier in zip(template.negatives, own, strict=True)
+        if negative.place is not Place.BETWEEN and slide > 0
+    ]
+    of_partition, offsets, windows = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    slices, size = 0, 0
+    for negative, barrier in edges:
+        instants = barrier.starts if negative.place is Place.LEADING else barrier.ends - within
+        found = instants // slide + 1
+        slice_ = np.repeat(np.arange(len(barrier.offsets) - 1), np.diff(barrier.offsets))
+        windows.append(found[np.lexsort((found, slice_))])
+        offsets.append(barrier.offsets[1:] + size)
+        of_partition.append(np.where(barrier.of_partition < 0, -1, barrier.of_partition + slices))
+        slices += len(barrier.offsets) - 1
+        size += len(found)
+    return Breaks(
+        np.array(of_partition, dtype=np.int64).reshape(len(edges), -1 if edges else 0),
+        np.concatenate(offsets),
+        np.concatenate(windows),
+        np.empty(len(edges), dtype=np.int64),
+    )
 
 
 def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:

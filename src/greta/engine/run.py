@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.engine.barriers import Barriers, all_barriers, middle_cutoffs
+from greta.engine.barriers import Barriers, all_barriers, middle_cutoffs, window_breaks
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
@@ -97,6 +97,9 @@ class Execution:
         self.frame: Frame = stream.frame_of(positive, self.scopes, keep_all)
         self.time = stream.time[self.frame.rows]
         self.barriers = [all_barriers(stream, t, self.frame, self.scopes) for t in self.plan.templates]
+        window = self.plan.window
+        self.within, self.slide = stream.clock.units(window) if window is not None else (0, 0)
+        self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
         self.owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
         self._prepared = [self._prepare(number) for number in self.passes]
 
@@ -156,27 +159,23 @@ class Execution:
             return
         cost = counts[used].astype(np.float64) / _BLOCK_EVENTS
         if self.plan.window is not None:
-            _, slide = self.stream.clock.units(self.plan.window)
             first = self.time[self.frame.offsets[used]]
             last = self.time[self.frame.offsets[used + 1] - 1]
-            span = np.minimum((last - first) / slide, counts[used] * self.plan.window.per_event)
+            span = np.minimum((last - first) / self.slide, counts[used] * self.plan.window.per_event)
             cost += (span + self.plan.window.per_event) / _BLOCK_WINDOWS
         number = np.floor(np.cumsum(cost)).astype(np.int64)
         cuts = np.flatnonzero(np.diff(number)) + 1
         yield from np.split(used, cuts)
 
     def _runs(self, partitions: Int, merge: bool = True) -> Runs:
-        window = self.plan.window
-        within, slide = self.stream.clock.units(window) if window is not None else (0, 0)
-        merge = merge and not any(n.place is not Place.BETWEEN for t in self.plan.templates for n in t.negatives)
         empty = np.empty(0, dtype=np.int64)
-        common = (self.frame.offsets, self.time, within, slide, self.owned, merge, partitions)
+        common = (self.frame.offsets, self.time, self.within, self.slide, self.owned, merge, self.breaks, partitions)
         count = window_runs(*common, False, empty, empty, empty, empty, empty)
         offsets = np.empty(len(partitions) + 1, dtype=np.int64)
         first_window, last_window, first, last = (np.empty(count, dtype=np.int64) for _ in range(4))
         window_runs(*common, True, offsets, first_window, last_window, first, last)
         lanes = [
-            self._clip(template, barriers, partitions, offsets, first_window, first, last, within, slide)
+            self._clip(template, barriers, partitions, offsets, first_window, first, last)
             for template, barriers in zip(self.plan.templates, self.barriers, strict=True)
         ]
         return Runs(partitions, lanes, offsets, first_window, last_window)
@@ -190,8 +189,6 @@ class Execution:
         first_window: Int,
         first: Int,
         last: Int,
-        within: int,
-        slide: int,
     ) -> Lanes:
         """Leading and trailing negatives narrow the windows of the states that they clip."""
         sets = clip_sets(template)
@@ -200,20 +197,11 @@ class Execution:
             for at in clips:
                 barrier = barriers[at]
                 slices = (barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts)
+                runs = (partitions, offsets, first_window, self.slide)
                 if template.negatives[at].place is Place.LEADING:
-                    clip_leading(partitions, offsets, first_window, slide, self.time, *slices, firsts[row], lasts[row])
+                    clip_leading(*runs, self.time, *slices, firsts[row], lasts[row])
                 else:
-                    clip_trailing(
-                        partitions,
-                        offsets,
-                        first_window,
-                        slide,
-                        within,
-                        self.time,
-                        *slices,
-                        firsts[row],
-                        lasts[row],
-                    )
+                    clip_trailing(*runs, self.within, self.time, *slices, firsts[row], lasts[row])
         return Lanes(offsets, firsts, lasts)
 
     def _values(self, template: int, runs: Runs) -> Values:

@@ -20,7 +20,7 @@ from greta.kernels.boxes import new_boxes, nodes_for
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
 from greta.kernels.numbers import NOTHING, Store, clear, clear_span, overflowed, put, room, span, word, words_of
-from greta.kernels.ranks import new_ranks, new_scratch, rank_chunk, rank_partition
+from greta.kernels.ranks import SPARSE, new_ranks, new_scratch, rank_chunk, rank_partition
 from greta.kernels.scans import new_scans
 from greta.kernels.sweep import largest_tick, sweep
 
@@ -52,8 +52,8 @@ def propagate(
     maxes = automaton.maxes.shape[0]
     indexes = automaton.index_kind.shape[0]
     chunk, partition_events = _largest(events, lanes, partitions, width)
-    whole = new_ranks(automaton, partition_events)
-    ranks = new_ranks(automaton, chunk)
+    whole = new_ranks(automaton, partition_events, 2 * partition_events)
+    ranks = new_ranks(automaton, chunk, SPARSE * chunk)
     scratch = new_scratch(automaton, partition_events)
     ordinal = np.zeros(indexes, dtype=np.int64)
     box_count = 0

@@ -16,6 +16,9 @@ from greta.kernels.layout import Automaton, Events
 from greta.kernels.numbers import NOTHING
 from greta.kernels.sorting import sort_pairs
 
+SPARSE = 4
+"""Events keep their partition's ranks where these are at most so many times as many as the events."""
+
 _NONE = np.uint64(0)
 _ONE = np.uint64(1)
 _TWO = np.uint64(2)
@@ -54,13 +57,13 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def new_ranks(automaton: Automaton, events: int) -> Ranks:
-    """Room for the ranks of so many events."""
+def new_ranks(automaton: Automaton, events: int, most: int) -> Ranks:
+    """Room for the ranks of so many events, of which there are at most ``most``."""
     comparisons = automaton.rank_operator.shape[0]
     with_keys = 0
     for stride in automaton.rank_stride:
         if stride > 0:
-            with_keys = 2 * events
+            with_keys = most
     return Ranks(
         np.empty((comparisons, events), dtype=np.int32),
         np.empty((comparisons, events), dtype=np.int32),
@@ -129,7 +132,7 @@ def rank_chunk(automaton: Automaton, whole: Ranks, skip: int, count: int, ranks:
     """
     for r in range(automaton.rank_operator.shape[0]):
         same = automaton.rank_previous[r] == automaton.rank_next[r]
-        if whole.distinct[r] <= 4 * count:
+        if whole.distinct[r] <= SPARSE * count:
             for i in range(count):
                 ranks.previous[r, i] = whole.previous[r, skip + i]
                 ranks.next[r, i] = whole.next[r, skip + i]

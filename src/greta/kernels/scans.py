@@ -12,7 +12,7 @@ from greta.kernels.conditions import STACK, linked
 from greta.kernels.fenwick import rank_range
 from greta.kernels.layout import Automaton, Events
 from greta.kernels.numbers import Span, Store, add_span
-from greta.kernels.ranks import Ranks
+from greta.kernels.ranks import SPARSE, Ranks
 
 
 class Scans(NamedTuple):
@@ -36,7 +36,7 @@ def new_scans(indexes: int, events: int) -> Scans:
     return Scans(
         np.zeros(indexes, dtype=np.int64),
         np.empty((indexes, events), dtype=np.int64),
-        np.empty((indexes, 4 * events), dtype=np.int64),
+        np.empty((indexes, SPARSE * events), dtype=np.int64),
         np.empty((indexes, events), dtype=np.int64),
         np.empty(STACK, dtype=np.float64),
     )

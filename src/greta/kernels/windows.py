@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,20 @@ from greta.kernels.compiler import inner
 from greta.kernels.numbers import NOTHING
 
 Int = NDArray[np.int64]
+
+_NEVER = 2**62
+
+
+class Breaks(NamedTuple):
+    """Windows that differ from the one before although they hold the same events: a match left them or joined them."""
+
+    of_partition: Int
+    """[negative, partition]: its slice of the windows, or -1."""
+    offsets: Int
+    windows: Int
+    """Ascending within a slice."""
+    at: Int
+    """Scratch: a position per negative."""
 
 
 @inner
@@ -31,6 +47,7 @@ def window_runs(
     slide: int,
     owned: NDArray[np.int64],
     merge: bool,
+    breaks: Breaks,
     partitions: Int,
     fill: bool,
     run_offsets: Int,
@@ -42,8 +59,9 @@ def window_runs(
     """Runs of windows that hold the same events of a partition; the number of runs.
 
     ``within`` 0 means one window over all. ``owned`` holds, per partition or once for all, the first window that
-    counts and the one past the last. Without ``merge`` every window is a run of its own. With ``fill`` the runs
-    are written, else only counted. At most two runs per event, whatever the number of windows per event is.
+    counts and the one past the last. Without ``merge`` every window is a run of its own; a run ends before each of
+    the ``breaks``. With ``fill`` the runs are written, else only counted. At most two runs per event and one per
+    break, whatever the number of windows per event is.
     """
     count = 0
     for k in range(partitions.shape[0]):
@@ -61,6 +79,9 @@ def window_runs(
                 last[count] = end
             count += 1
             continue
+        for negative in range(breaks.at.shape[0]):
+            slice_ = breaks.of_partition[negative, partitions[k]]
+            breaks.at[negative] = breaks.offsets[max(slice_, 0)]
         low = begin
         high = begin
         column = min(partitions[k], owned.shape[1] - 1)
@@ -83,6 +104,8 @@ def window_runs(
             after = time[low] // slide + 1
             if high < end:
                 after = min(after, (time[high] - within) // slide + 1)
+            for negative in range(breaks.at.shape[0]):
+                after = min(after, _next_break(breaks, negative, partitions[k], window))
             after = min(after, beyond) if merge else window + 1
             if fill:
                 first_window[count] = window
@@ -94,6 +117,20 @@ def window_runs(
     if fill:
         run_offsets[partitions.shape[0]] = count
     return count
+
+
+@inner
+def _next_break(breaks: Breaks, negative: int, partition: int, window: int) -> int:
+    """The first break after ``window``; asked with rising windows."""
+    slice_ = breaks.of_partition[negative, partition]
+    if slice_ < 0:
+        return _NEVER
+    at = breaks.at[negative]
+    stop = breaks.offsets[slice_ + 1]
+    while at < stop and breaks.windows[at] <= window:
+        at += 1
+    breaks.at[negative] = at
+    return breaks.windows[at] if at < stop else _NEVER
 
 
 @inner
