@@ -90,6 +90,8 @@ class Bench:
 
     def measure(self, name: str, make: Callable[[], DataFrame]) -> None:
         seconds, cpu = [], []
+        # Java compiles what it runs for the first time, at a cost that is not the query's.
+        make().write.format("noop").mode("overwrite").save()
         with Memory() as memory:
             for _ in range(self.repeats):
                 before = processor_seconds()
@@ -216,38 +218,37 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", default=",".join(PARTS))
     options = parser.parse_args()
-    before = os.getloadavg()[0]
     spark = greta.spark.session("local[2]")
-    ratios: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(spark, options.events, options.repeats, Path(folder))
-        warm = stock_batches(20_000, companies=10, rate=10.0)
-        spark.createDataFrame(pa.Table.from_batches(warm)).transform(greta.spark.aggregate, paper.Q1).count()
         for name in options.only.split(","):
-            ratios |= PARTS[name](bench)
-            report(bench, before, ratios)
+            before = os.getloadavg()[0]
+            bench.runs = {}
+            ratios = PARTS[name](bench)
+            report(name, bench, before, ratios)
     spark.stop()
 
 
-def report(bench: Bench, before: float, ratios: dict[str, float]) -> None:
-    """Write what was measured so far: a long run may end early."""
-    largest = max(run["worker_mb"] for run in bench.runs.values())
+def report(part: str, bench: Bench, before: float, ratios: dict[str, float]) -> None:
+    """Write one part's figures, and keep those of the parts that this run leaves out or has not come to."""
+    file = ROOT / "benchmarks" / "results" / "spark-batch.json"
+    file.parent.mkdir(exist_ok=True)
+    parts = json.loads(file.read_text()).get("parts", {}) if file.exists() else {}
+    parts[part] = {
+        "events": bench.events,
+        "repeats": bench.repeats,
+        "load": [round(before, 1), round(os.getloadavg()[0], 1)],
+        "runs": bench.runs,
+        "ratios": {name: round(value, 2) for name, value in ratios.items()},
+    }
     result = {
         "machine": {
             "cpus": os.cpu_count(),
-            "load before": before,
-            "load": os.getloadavg()[0],
             "python": platform.python_version(),
             **{name: version(name) for name in ("pyspark", "pyarrow", "numpy", "numba")},
         },
-        "events": bench.events,
-        "repeats": bench.repeats,
-        "runs": bench.runs,
-        "ratios": {name: round(value, 2) for name, value in ratios.items()}
-        | {"largest Python worker in MB (at most 1000)": largest},
+        "parts": {name: parts[name] for name in PARTS if name in parts},
     }
-    file = ROOT / "benchmarks" / "results" / "spark-batch.json"
-    file.parent.mkdir(exist_ok=True)
     file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
     write_page(ROOT / "docs" / "benchmarks-spark.md", result)
 
@@ -261,32 +262,40 @@ def write_page(file: Path, result: dict[str, Any]) -> None:
 
 
 def page(result: dict[str, Any]) -> str:
+    parts = result["parts"]
+    events, repeats = (sorted({part[word] for part in parts.values()}) for word in ("events", "repeats"))
     lines = [
         HEADING,
         "",
         (
-            f"`python benchmarks/spark_batch.py --repeats {result['repeats']}`: {result['events']:,} generated stock "
-            f"trades in Parquet files, `local[2]`, a warm session, the best of {result['repeats']} runs; load of the "
-            f"machine {result['machine']['load before']:.1f} before and {result['machine']['load']:.1f} after. "
-            f"PySpark {result['machine']['pyspark']}, Python {result['machine']['python']}."
+            f"`python benchmarks/spark_batch.py --repeats {repeats[-1]}`: {' and '.join(f'{n:,}' for n in events)} "
+            f"generated stock trades in Parquet files, `local[2]`, the best of {' and '.join(map(str, repeats))} runs "
+            f"after one that is not measured. PySpark {result['machine']['pyspark']}, "
+            f"Python {result['machine']['python']}. *Load* is that of the two cores before and after a part: above 2, "
+            "other work ran on them, and processor time (that of the JVM and all Python workers) says more than time."
         ),
         "",
-        "| ratio | |",
-        "|---|--:|",
-        *(f"| {name} | {value:.2f} |" for name, value in result["ratios"].items()),
+        "| ratio | | load |",
+        "|---|--:|--:|",
+        *(
+            f"| {name} | {value:.2f} | {part['load'][0]} – {part['load'][1]} |"
+            for part in parts.values()
+            for name, value in part["ratios"].items()
+        ),
         "",
         "| run | seconds | processor seconds | million events/s | largest Python worker |",
         "|---|--:|--:|--:|--:|",
         *(
             f"| {name} | {run['seconds']:.1f} | {run['cpu_seconds']:.1f} | {run['events_per_second'] / 1e6:.2f} "
             f"| {run['worker_mb']:.0f} MB |"
-            for name, run in result["runs"].items()
+            for part in parts.values()
+            for name, run in part["runs"].items()
         ),
         "",
         "*Floor*: read, shuffle and hand the same columns to Python without any work, row by row as Spark does it.",
         "greta shuffles packed Arrow buffers instead, so it can be below.",
     ]
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

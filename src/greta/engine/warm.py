@@ -6,10 +6,15 @@ beforehand, and says what it is at.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from time import monotonic
-from typing import Literal
+from typing import Any, Literal
 
-from greta.engine.aggregate import aggregate
+from greta.engine.aggregate import aggregate, plan_for
+from greta.engine.frames import Cut
+from greta.engine.partials import partials
+from greta.engine.run import Numbers
+from greta.engine.tables import to_table
 
 Part = Literal["usual", "exact", "selection"]
 PARTS: dict[Part, str] = {
@@ -19,7 +24,9 @@ PARTS: dict[Part, str] = {
 }
 """What there is to compile, in the order in which people need it."""
 
-_EVENTS = [{"type": "A", "time": time, "x": float(time), "g": "g"} for time in (1, 2)]
+_EVENTS: list[dict[str, Any]] = [{"type": "A", "time": time, "x": float(time), "g": "g"} for time in (1, 2)]
+_TIMED = [event | {"time": datetime.fromtimestamp(9 - event["time"], UTC)} for event in _EVENTS]
+"""The same out of order and in time stamps, which kernels read where Arrow has them."""
 _SLIDING = "WITHIN 4 seconds SLIDE 1 second"
 
 
@@ -27,11 +34,13 @@ def warm(part: Part) -> None:
     """Run queries over two events each, so that the kernels of one part are compiled or loaded."""
     semantics = "SEMANTICS skip-till-next-match" if part == "selection" else ""
     for where in ("[g]", "[g] AND A.x < NEXT(A).x"):
-        aggregate(
-            _EVENTS,
-            f"RETURN g, COUNT(*) PATTERN A+ {semantics} WHERE {where} GROUP-BY g {_SLIDING}",
-            numbers="exact" if part == "exact" else "double",
-        )
+        query = f"RETURN g, COUNT(*) PATTERN A+ {semantics} WHERE {where} GROUP-BY g {_SLIDING}"
+        numbers: Numbers = "exact" if part == "exact" else "double"
+        for events in (_EVENTS, _TIMED):
+            aggregate(events, query, numbers=numbers)
+        table = to_table([event | {"range": number} for number, event in enumerate(_TIMED)])
+        plan = plan_for(query, table.schema, "time", "type")
+        partials(plan, table, time="time", type="type", numbers=numbers, cut=Cut(column="range", windows=4))
 
 
 def main() -> None:
