@@ -70,6 +70,10 @@ def test_unknown_event_types_match_nothing() -> None:
         ([{"type": "A", "time": 10**16}], "too large"),
         ([{"type": "A", "time": 1, "x": 1}, {"type": "A", "time": 1, "x": "a"}], "mixes values"),
         ([1, 2], "not a mapping"),
+        (pa.table({"type": ["A"], "time": pa.array([2**64 - 1], pa.uint64())}), "out of range"),
+        (pa.table({"type": ["A"], "time": pa.array([2**60], pa.timestamp("s"))}), "out of range"),
+        (pa.table({"type": ["A"], "time": pa.array([2**63 - 2], pa.timestamp("ns"))}), "do not fit times"),
+        (pa.table({"type": [["A"]], "time": [1]}), "must hold the name of an event type"),
     ],
 )
 def test_unreadable_events_are_named(events: Any, message: str) -> None:

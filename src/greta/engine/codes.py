@@ -42,7 +42,7 @@ def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
     if any(pa.types.is_string(type_) for type_ in types):
         return _ranked(arrays, pa.string())
     if any(pa.types.is_floating(type_) for type_ in types):
-        return [_float_codes(array.cast(pa.float64())) for array in arrays], _decode_floats
+        return [_float_codes(array.cast(pa.float64(), safe=False)) for array in arrays], _decode_floats
     timestamps = [type_ for type_ in types if pa.types.is_timestamp(type_)]
     if timestamps:
         common = max(timestamps, key=lambda type_: ["s", "ms", "us", "ns"].index(type_.unit))

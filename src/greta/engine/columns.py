@@ -88,7 +88,7 @@ class Columns:
         if pa.types.is_temporal(array.type):
             array = array.cast(pa.timestamp("us") if pa.types.is_timestamp(array.type) else array.type)
             array = array.view(pa.int64())
-        return np.asarray(pc.fill_null(array.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
+        return np.asarray(pc.fill_null(array.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False))
 
     def extremes(self, name: str) -> tuple[Codes, Decoder]:
         """Order-preserving codes of an attribute, and the way back."""

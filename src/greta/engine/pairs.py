@@ -6,7 +6,7 @@ aggregates run over the events of both trends of every pair.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,44 +21,55 @@ def pair_up(slots: tuple[Slot, ...], left: Values, right: Values, both: Values) 
     x, y, z = (_objects(side.adds[0]) for side in (left, right, both))
     x, y = x - z, y - z
     with_left, with_right, with_both = y + z, x + z, x + y + z - 1
+    paired = _Paired((with_left > 0) & (x > 0), (with_right > 0) & (y > 0), (with_both > 0) & (z > 0))
     adds: dict[int, NDArray[Any]] = {}
     maxes: dict[int, NDArray[np.int64]] = {}
     for at, slot in enumerate(slots):
         if slot.kind is SlotKind.TRENDS:
             adds[at] = x * y + x * z + y * z + z * (z - 1) // 2
         elif slot.kind in (SlotKind.MIN, SlotKind.MAX):
-            maxes[at] = _extreme(at, left, right, both, with_left > 0, with_right > 0, with_both > 0, x, y, z)
+            maxes[at] = _extreme(paired, left.maxes[at], right.maxes[at], both.maxes[at])
         else:
-            a, b, c = (_objects(side.adds[at]) for side in (left, right, both))
+            sides = [_objects(side.adds[at]) for side in (left, right, both)]
+            infinite = [_infinite(side) for side in sides]
+            a, b, c = (np.where(beyond, 0, side) for beyond, side in zip(infinite, sides, strict=True))
             adds[at] = (a - c) * with_left + (b - c) * with_right + c * with_both
+            _add_infinite(paired, sides, infinite, adds[at])
     return Values(adds, maxes)
 
 
-def _extreme(
-    at: int,
-    left: Values,
-    right: Values,
-    both: Values,
-    pairs_left: NDArray[np.bool_],
-    pairs_right: NDArray[np.bool_],
-    pairs_both: NDArray[np.bool_],
-    x: NDArray[Any],
-    y: NDArray[Any],
-    z: NDArray[Any],
-) -> NDArray[np.int64]:
-    """An extreme counts where its trend has a partner.
+class _Paired(NamedTuple):
+    """Per run: whether the trends only left, only right and on both sides exist and have partners.
 
-    The left side's extreme runs over X and Z together; where only Z's or only X's trends have partners, the other
-    part must not show. X's trends pair with Y and Z, so they have none only if Y = Z = 0; Z's lack partners only if
-    X = Y = 0 and Z = 1, and then there is no pair at all.
+    A side's own value runs over its trends and those of both; where only the former or only the latter have
+    partners, the other part must not show. Trends only left pair with those right, so they have no partner only if
+    there are none right at all; those of both lack partners only if there is but one trend, and then there is no pair.
     """
-    nothing = np.full(len(x), NOTHING, dtype=np.int64)
-    result = nothing.copy()
-    take_left = pairs_left & (x > 0)
-    take_right = pairs_right & (y > 0)
-    take_both = pairs_both & (z > 0)
-    for taken, side in ((take_left, left), (take_right, right), (take_both, both)):
-        result = np.maximum(result, np.where(taken.astype(bool), side.maxes[at], nothing))
+
+    left: NDArray[Any]
+    right: NDArray[Any]
+    both: NDArray[Any]
+
+
+def _add_infinite(
+    paired: _Paired, sides: list[NDArray[Any]], infinite: list[NDArray[np.bool_]], result: NDArray[Any]
+) -> None:
+    """Infinite values have no differences: the sum is infinite as soon as one of them has a partner."""
+    for row in np.flatnonzero(np.logical_or.reduce(infinite)):
+        found = [s[row] for taken, s, beyond in zip(paired, sides, infinite, strict=True) if taken[row] and beyond[row]]
+        if found:
+            result[row] = sum(found)
+
+
+def _infinite(column: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array([isinstance(value, float) for value in column.tolist()], dtype=bool)
+
+
+def _extreme(paired: _Paired, *sides: NDArray[np.int64]) -> NDArray[np.int64]:
+    """An extreme counts where its trend has a partner."""
+    result = np.full(len(paired.left), NOTHING, dtype=np.int64)
+    for taken, side in zip(paired, sides, strict=True):
+        result = np.maximum(result, np.where(taken.astype(bool), side, NOTHING))
     return result
 
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.aggregate import decoders, merged_groups
 from greta.engine.codes import Decoder, encode
 from greta.engine.frames import Cut, Stream
-from greta.engine.partitions import number_keys
+from greta.engine.partitions import number_keys, numbers_with_null
 from greta.engine.results import Merged, decode_extremes, finish, merge
 from greta.engine.run import Numbers
 from greta.engine.tables import attribute_type, contiguous
@@ -103,7 +102,7 @@ def write_partials(
 def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str, numbers: Numbers) -> pa.Table:
     """The answer from partial rows; ``schema`` is that of the events. Equal groups must all be in ``parts``."""
     names = [f"group_{at}" for at in range(len(plan.group))]
-    keyed = [_keyed(prepare(parts.column(name))) for name in names]
+    keyed = [numbers_with_null(prepare(parts.column(name))) for name in names]
     keys = number_keys(keyed, parts.num_rows)
     adds: dict[int, NDArray[Any]] = {}
     maxes: dict[int, NDArray[np.int64]] = {}
@@ -140,11 +139,6 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     return array if array.type == type_ else array.cast(type_)
-
-
-def _keyed(array: pa.Array) -> pa.Array:
-    """Numbers for the values, NULL being one of them."""
-    return pc.add(pc.fill_null(array.dictionary_encode().indices.cast(pa.int64()), -1), 1)
 
 
 def _write_numbers(column: NDArray[Any], type_: pa.DataType) -> list[pa.Array]:

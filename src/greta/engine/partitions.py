@@ -33,7 +33,7 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
     null = np.zeros(rows, dtype=bool)
     size = 1
     for column in columns:
-        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        encoded = _encoded(column)
         distinct = max(1, len(encoded.dictionary))
         indices = encoded.indices
         if indices.null_count:
@@ -46,6 +46,20 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
             combined, size = _renumber(combined)
     codes, count, example = _dense(combined, null, size)
     return Keys(codes, count, example)
+
+
+def numbers_with_null(column: pa.Array) -> pa.Array:
+    """A number per value of a column, NULL being a value too."""
+    return pc.add(pc.fill_null(_encoded(column).indices.cast(pa.int64()), -1), 1)
+
+
+def _encoded(column: pa.Array) -> pa.Array:
+    """A dictionary of the values; to Arrow 0.0 and -0.0 are two, to a query one."""
+    if pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_floating(column.type):
+        column = pc.add(column.cast(pa.float64()), 0.0)
+    return column.dictionary_encode()
 
 
 def _renumber(codes: Int) -> tuple[Int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,7 +17,7 @@ from greta.engine.codes import Decoder
 from greta.engine.columns import Columns
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
-from greta.engine.partitions import Frame, number_keys
+from greta.engine.partitions import Frame, number_keys, numbers_with_null
 from greta.engine.run import Block, Numbers
 from greta.engine.tables import contiguous
 from greta.engine.times import Clock
@@ -69,15 +70,9 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     if set(plan.group) == set(plan.partitioning.common) and not scopes:
         return Groups(np.arange(count), values, whole=True)
     # A group may be NULL where a scope has no value: number it as a value of its own.
-    keys = number_keys([_without_null(array) for array in values.values()], count)
+    keys = number_keys([numbers_with_null(array) for array in values.values()], count)
     attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
-
-
-def _without_null(array: pa.Array) -> pa.Array:
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    indices = pc.fill_null(encoded.indices.cast(pa.int64()), -1)
-    return pc.add(indices, 1)
 
 
 def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
@@ -150,7 +145,17 @@ def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
         return column
     if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() >= 2.0**62:
         column = column.astype(object)
+    if column.dtype == object:
+        return np.array([_total(values) for values in np.split(column, first[1:])], dtype=object)
     return np.add.reduceat(column, first)
+
+
+def _total(values: NDArray[Any]) -> Any:
+    """The exact sum of integers, fractions and doubles of any size; an infinite one where a double is infinite."""
+    infinite = [value for value in values if isinstance(value, float) and not math.isfinite(value)]
+    if infinite:
+        return sum(infinite)
+    return sum(Fraction(value) if isinstance(value, float) else value for value in values)
 
 
 def finish(
@@ -173,7 +178,8 @@ def finish(
         columns["window_start"], columns["window_end"] = empty, empty
     group = pa.array(merged.group)
     grouped = {name: array.take(group) for name, array in attributes.items()}
-    outputs = {output.name: _output(plan, output, merged, decoders, numbers, floating) for output in plan.outputs}
+    write = _digits if numbers == "exact" else _doubles
+    outputs = {output.name: _output(plan, output, merged, decoders, write, floating) for output in plan.outputs}
     shown = [output.name for output in plan.outputs if not output.hidden]
     table = pa.table(
         {
@@ -184,7 +190,7 @@ def finish(
     )
     if plan.having is None:
         return table
-    plain = {output.name: _output(plan, output, merged, decoders, "double", floating) for output in plan.outputs}
+    plain = {output.name: _output(plan, output, merged, decoders, _comparable, floating) for output in plan.outputs}
     keep = evaluate(
         plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name)
     )
@@ -198,21 +204,20 @@ def _output(
     output: Output,
     merged: Merged,
     decoders: dict[int, Decoder],
-    numbers: Numbers,
+    write: Callable[[NDArray[Any]], pa.Array],
     floating: set[int],
 ) -> pa.Array:
     slot = output.slots[0]
     match output.function:
         case "COUNT":
-            return _digits(merged.adds[slot]) if numbers == "exact" else _doubles(merged.adds[slot])
+            return write(merged.adds[slot])
         case "MIN" | "MAX":
             return decode_extremes(plan.slots[slot], merged.maxes[slot], decoders[slot])
         case "SUM":
             values = merged.adds[output.slots[1]]
-            exact = numbers == "exact" and slot not in floating
-            result = _digits(merged.adds[slot]) if exact else _doubles(merged.adds[slot])
+            result = _doubles(merged.adds[slot]) if slot in floating else write(merged.adds[slot])
             some = values != 0
-            if not exact:
+            if pa.types.is_floating(result.type):
                 # Infinite values of both signs have no sum.
                 some = some & ~np.isnan(result.to_numpy(zero_copy_only=False))
             return pc.if_else(pa.array(some.astype(bool)), result, None)
@@ -261,6 +266,11 @@ def _doubles(column: NDArray[Any]) -> pa.Array:
     if column.dtype == object:
         column = np.array([_to_double(value) for value in column], dtype=np.float64)
     return pa.array(column.astype(np.float64, copy=False))
+
+
+def _comparable(column: NDArray[Any]) -> pa.Array:
+    """Exact numbers stay exact as long as they fit 64 bits."""
+    return pa.array(column) if column.dtype == np.int64 else _doubles(column)
 
 
 def _digits(column: NDArray[Any]) -> pa.Array:

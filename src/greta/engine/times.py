@@ -59,6 +59,16 @@ class Clock:
         """(within, slide) in this clock's units."""
         return window.within * self.per_millisecond, window.slide * self.per_millisecond
 
+    def require_room(self, instants: NDArray[np.int64], window: Window) -> None:
+        """Raise DataError where the bounds of windows would not fit 64 bits."""
+        within, slide = self.units(window)
+        furthest = max(abs(int(instants.min())), abs(int(instants.max()))) if instants.size else 0
+        if furthest + within + slide >= 2**63:
+            raise DataError(
+                f"windows of this length do not fit times that are counted in {self.unit}\n"
+                "hint: cast the time column to a coarser unit, or leave WITHIN out for one window over everything"
+            )
+
     @property
     def lowest_window(self) -> int:
         """First window id there is: with plain numbers as time, windows start at 0."""
@@ -69,9 +79,9 @@ class Clock:
         if column.null_count:
             _refuse(pc.is_null(column), name, "NULL")
         if self.kind == "timestamp":
-            return _integers(column.cast(self.type))
+            return _integers(_cast(column, self.type, name))
         if self.kind == "whole seconds":
-            seconds = _integers(column.cast(pa.int64()))
+            seconds = _integers(_cast(column, pa.int64(), name))
             if seconds.size and seconds.min() < 0:
                 _refuse(pa.array(seconds < 0), name, "negative")
             if seconds.size and seconds.max() > 2**52:
@@ -100,6 +110,16 @@ class Clock:
         if self.bounds_type(window) == pa.int64():
             return pa.array(units // 1_000, type=pa.int64())
         return pa.array(units / (1_000 * self.per_millisecond), type=pa.float64())
+
+
+def _cast(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedArray:
+    try:
+        return column.cast(type_)
+    except pa.ArrowInvalid as error:
+        raise DataError(
+            f"time column {name!r} holds a time out of range: {error}\n"
+            "hint: filter such rows out first, or cast the column to another unit"
+        ) from error
 
 
 def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Expressions over whole columns: three-valued, exact in integers, NULL where a division has no result.
 
-NaN is read as NULL. ``/`` always divides as floating point; ``%`` has the sign of the dividend, as in SQL.
+NaN is NULL, in a column and as a result (∞ - ∞). Where an integer meets a float, both are doubles. ``/`` always
+divides as floating point; ``%`` has the sign of the dividend, as in SQL.
 """
 
 from __future__ import annotations
@@ -103,12 +104,17 @@ def prepare(column: pa.ChunkedArray) -> pa.Array:
         array = array.cast(pa.int64())
     if pa.types.is_uint64(array.type):
         largest = pc.max(array).as_py()
-        array = array.cast(pa.int64() if largest is None or largest < 2**63 else pa.float64())
+        array = array.cast(pa.int64()) if largest is None or largest < 2**63 else _double(array)
     elif pa.types.is_integer(array.type):
         array = array.cast(pa.int64())
-    if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
-        array = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
-    return array
+    return _known(array) if pa.types.is_floating(array.type) else array
+
+
+def _known(value: Value) -> Value:
+    """NaN as NULL."""
+    nan = pc.is_nan(value)
+    some = pc.any(nan) if not isinstance(nan, pa.Scalar) else nan
+    return pc.if_else(nan, pa.scalar(None, value.type), value) if some.as_py() else value
 
 
 def _compare(operator: str, left: Value, right: Value) -> Value:
@@ -116,6 +122,8 @@ def _compare(operator: str, left: Value, right: Value) -> Value:
         right = right.cast(left.type)
     elif pa.types.is_timestamp(right.type) and pa.types.is_string(left.type):
         left = left.cast(right.type)
+    elif pa.types.is_floating(left.type) != pa.types.is_floating(right.type):
+        left, right = _double(left), _double(right)
     return _COMPARE[operator](left, right)
 
 
@@ -128,9 +136,9 @@ def _arithmetic(operator: str, left: Value, right: Value) -> Value:
             except pa.ArrowInvalid:
                 # Beyond 64 bits the result is a double rather than wrapped.
                 return _FLOATING[operator](_double(left), _double(right))
-        return _FLOATING[operator](_double(left), _double(right))
+        return _known(_FLOATING[operator](_double(left), _double(right)))
     if operator == "/":
-        return pc.divide(_double(left), _no_zero(_double(right)))
+        return _known(pc.divide(_double(left), _no_zero(_double(right))))
     return _remainder(left, _no_zero(right), whole)
 
 

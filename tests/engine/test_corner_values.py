@@ -1,0 +1,135 @@
+"""Values at the edges of their types mean to the engine what they mean to brute force."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from greta.baselines import brute_force
+from greta.engine import aggregate
+from greta.engine.aggregate import plan_for
+from greta.engine.partials import finish_partials, partials
+
+INF, NAN = math.inf, math.nan
+NUMBERS = pytest.mark.parametrize("numbers", ["double", "exact"])
+
+
+def stream(x: list[Any], y: list[Any] | None = None) -> list[dict[str, Any]]:
+    return [
+        {"type": "A", "time": at, "x": value} | ({"y": y[at]} if y is not None else {}) for at, value in enumerate(x)
+    ]
+
+
+def rows(answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Exact digits as numbers."""
+    return [
+        {
+            name: int(value) if isinstance(value, str) and value.lstrip("-").isdigit() else value
+            for name, value in r.items()
+        }
+        for r in answer
+    ]
+
+
+@NUMBERS
+@pytest.mark.parametrize(
+    "where",
+    [
+        "A.x - A.y < NEXT(A).x",
+        "A.x < NEXT(A).x - NEXT(A).y",
+        "A.x * A.y != NEXT(A).x",
+        "A.x / A.y != NEXT(A).x",
+        "A.x * NEXT(A).y - NEXT(A).x != 0",
+        "A.x - A.y != 1",
+        "NOT (A.x / A.y = 1)",
+        "A.x <= NEXT(A).x",
+    ],
+)
+def test_arithmetic_without_a_result_is_null(where: str, numbers: Any) -> None:
+    events = stream([INF, -INF, 1.0, 0.0, NAN, INF], [INF, 0.0, 2.0, INF, 1.0, -INF])
+    query = f"RETURN COUNT(*), MIN(A.x), MAX(A.x), SUM(A.x) PATTERN A+ WHERE {where}"
+    assert rows(aggregate(events, query, numbers=numbers).to_pylist()) == brute_force.aggregate(events, query)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "WHERE [x]",
+        "WHERE [A.x]",
+        "WHERE A.x = NEXT(A).x",
+        "WHERE [x, y] GROUP-BY x",
+        "GROUP-BY x",
+        "WHERE [A.x] GROUP-BY x",
+    ],
+)
+def test_zero_has_no_sign(rest: str) -> None:
+    events = stream([0.0, -0.0, 1.0, -0.0], [1, 1, 1, 2])
+    query = f"RETURN COUNT(*) PATTERN A+ {rest}"
+    assert aggregate(events, query).to_pylist() == brute_force.aggregate(events, query)
+
+
+def test_zero_has_no_sign_where_parts_of_an_answer_meet() -> None:
+    events = pa.Table.from_pylist(stream([0.0, -0.0], [1, 2]))
+    plan = plan_for("RETURN x, COUNT(*) AS n PATTERN A+ WHERE [y] GROUP-BY x", events.schema, "time", "type")
+    parts = [partials(plan, events.slice(at, 1), time="time", type="type", numbers="double") for at in (0, 1)]
+    answer = finish_partials(plan, events.schema, pa.concat_tables(parts), time="time", numbers="double")
+    assert answer.column("n").to_pylist() == [2.0]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "A.x >= NEXT(A).y",
+        "A.x >= A.y",
+        "A.x > 9007199254740992.0",
+        "A.x > 9007199254740992",
+        "A.x + A.y > NEXT(A).x",
+        "A.x * NEXT(A).x > 3",
+        "A.x != NEXT(A).x",
+    ],
+)
+def test_integers_beyond_53_bits_meet_floats(where: str) -> None:
+    events = stream([2**53 + 1, 2**53, 5, None], [2.0**53, 1.0, 2.0, 3.0])
+    query = f"RETURN COUNT(*) PATTERN A+ WHERE {where}"
+    assert aggregate(events, query).to_pylist() == brute_force.aggregate(events, query)
+
+
+def test_unsigned_integers_beyond_63_bits_are_doubles() -> None:
+    events = pa.table({"type": ["A"] * 2, "time": [1, 2], "x": pa.array([2**63 + 2**20, 1], pa.uint64())})
+    [answer] = aggregate(events, "RETURN COUNT(*) AS n, MAX(A.x) AS high PATTERN A+ WHERE A.x > NEXT(A).x").to_pylist()
+    assert (answer["n"], answer["high"]) == (3, 2.0**63 + 2.0**20)
+
+
+@NUMBERS
+@pytest.mark.parametrize("x", [[INF, 1.0, 2.0], [1.0, INF, -INF], [-INF, 1.0, None]])
+@pytest.mark.parametrize("pattern", ["A+ AND SEQ(A, A)", "A+ AND A", "A AND SEQ(A, A)", "A+ AND B+"])
+def test_infinite_values_add_up_over_pairs(pattern: str, x: list[float | None], numbers: Any) -> None:
+    events = stream(x)
+    query = f"RETURN COUNT(*), SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x) PATTERN {pattern}"
+    if "B" in pattern:
+        query = query.replace("SUM", "COUNT(B), SUM")
+    assert rows(aggregate(events, query, numbers=numbers).to_pylist()) == brute_force.aggregate(events, query)
+
+
+@NUMBERS
+def test_partitions_beyond_the_range_of_doubles_join_small_ones(numbers: Any) -> None:
+    events = [
+        {"type": "A", "time": at, "x": 1.5, "p": p} for p, count in enumerate((3, 2000, 1, 1100)) for at in range(count)
+    ]
+    query = "RETURN COUNT(*) AS n, AVG(A.x) AS a, SUM(A.x) AS s PATTERN A+ WHERE [p]"
+    [answer] = aggregate(events, query, numbers=numbers).to_pylist()
+    assert answer["a"] == 1.5
+    assert answer["s"] == INF
+    assert answer["n"] == (INF if numbers == "double" else str(2**3 + 2**2000 + 2 + 2**1100 - 4))
+    events.append({"type": "A", "time": 0, "x": -INF, "p": 4})
+    assert aggregate(events, query, numbers=numbers).to_pylist()[0]["a"] == -INF
+
+
+def test_having_compares_exact_numbers_exactly() -> None:
+    events = [{"type": "A", "time": at, "x": 1} for at in range(54)]
+    for clause, count in (("< 18014398509481984", 1), ("= 18014398509481983", 1), ("= 18014398509481984", 0)):
+        query = f"RETURN COUNT(*) PATTERN A+ HAVING COUNT(*) {clause}"
+        assert aggregate(events, query, numbers="exact").num_rows == count
