@@ -8,12 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from greta import aggregate
 from greta.baselines import brute_force
-from greta.engine import aggregate
 from greta.engine.aggregate import plan_for
 from greta.engine.partials import finish_partials, partials
 
 INF, NAN = math.inf, math.nan
+STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])
 NUMBERS = pytest.mark.parametrize("numbers", ["double", "exact"])
 
 
@@ -34,6 +35,7 @@ def rows(answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+@STRATEGIES
 @NUMBERS
 @pytest.mark.parametrize(
     "where",
@@ -48,12 +50,15 @@ def rows(answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
         "A.x <= NEXT(A).x",
     ],
 )
-def test_arithmetic_without_a_result_is_null(where: str, numbers: Any) -> None:
+def test_arithmetic_without_a_result_is_null(where: str, numbers: Any, strategy: Any) -> None:
     events = stream([INF, -INF, 1.0, 0.0, NAN, INF], [INF, 0.0, 2.0, INF, 1.0, -INF])
     query = f"RETURN COUNT(*), MIN(A.x), MAX(A.x), SUM(A.x) PATTERN A+ WHERE {where}"
-    assert rows(aggregate(events, query, numbers=numbers).to_pylist()) == brute_force.aggregate(events, query)
+    assert rows(aggregate(events, query, numbers=numbers, strategy=strategy).to_pylist()) == brute_force.aggregate(
+        events, query
+    )
 
 
+@STRATEGIES
 @pytest.mark.parametrize(
     "rest",
     [
@@ -65,10 +70,10 @@ def test_arithmetic_without_a_result_is_null(where: str, numbers: Any) -> None:
         "WHERE [A.x] GROUP-BY x",
     ],
 )
-def test_zero_has_no_sign(rest: str) -> None:
+def test_zero_has_no_sign(rest: str, strategy: Any) -> None:
     events = stream([0.0, -0.0, 1.0, -0.0], [1, 1, 1, 2])
     query = f"RETURN COUNT(*) PATTERN A+ {rest}"
-    assert aggregate(events, query).to_pylist() == brute_force.aggregate(events, query)
+    assert aggregate(events, query, strategy=strategy).to_pylist() == brute_force.aggregate(events, query)
 
 
 def test_zero_has_no_sign_where_parts_of_an_answer_meet() -> None:
@@ -79,6 +84,7 @@ def test_zero_has_no_sign_where_parts_of_an_answer_meet() -> None:
     assert answer.column("n").to_pylist() == [2.0]
 
 
+@STRATEGIES
 @pytest.mark.parametrize(
     "where",
     [
@@ -91,10 +97,10 @@ def test_zero_has_no_sign_where_parts_of_an_answer_meet() -> None:
         "A.x != NEXT(A).x",
     ],
 )
-def test_integers_beyond_53_bits_meet_floats(where: str) -> None:
+def test_integers_beyond_53_bits_meet_floats(where: str, strategy: Any) -> None:
     events = stream([2**53 + 1, 2**53, 5, None], [2.0**53, 1.0, 2.0, 3.0])
     query = f"RETURN COUNT(*) PATTERN A+ WHERE {where}"
-    assert aggregate(events, query).to_pylist() == brute_force.aggregate(events, query)
+    assert aggregate(events, query, strategy=strategy).to_pylist() == brute_force.aggregate(events, query)
 
 
 def test_unsigned_integers_beyond_63_bits_are_doubles() -> None:
@@ -103,15 +109,18 @@ def test_unsigned_integers_beyond_63_bits_are_doubles() -> None:
     assert (answer["n"], answer["high"]) == (3, 2.0**63 + 2.0**20)
 
 
+@STRATEGIES
 @NUMBERS
 @pytest.mark.parametrize("x", [[INF, 1.0, 2.0], [1.0, INF, -INF], [-INF, 1.0, None]])
 @pytest.mark.parametrize("pattern", ["A+ AND SEQ(A, A)", "A+ AND A", "A AND SEQ(A, A)", "A+ AND B+"])
-def test_infinite_values_add_up_over_pairs(pattern: str, x: list[float | None], numbers: Any) -> None:
+def test_infinite_values_add_up_over_pairs(pattern: str, x: list[float | None], numbers: Any, strategy: Any) -> None:
     events = stream(x)
     query = f"RETURN COUNT(*), SUM(A.x), AVG(A.x), MIN(A.x), MAX(A.x) PATTERN {pattern}"
     if "B" in pattern:
         query = query.replace("SUM", "COUNT(B), SUM")
-    assert rows(aggregate(events, query, numbers=numbers).to_pylist()) == brute_force.aggregate(events, query)
+    assert rows(aggregate(events, query, numbers=numbers, strategy=strategy).to_pylist()) == brute_force.aggregate(
+        events, query
+    )
 
 
 @NUMBERS
@@ -128,8 +137,9 @@ def test_partitions_beyond_the_range_of_doubles_join_small_ones(numbers: Any) ->
     assert aggregate(events, query, numbers=numbers).to_pylist()[0]["a"] == -INF
 
 
-def test_having_compares_exact_numbers_exactly() -> None:
+@STRATEGIES
+def test_having_compares_exact_numbers_exactly(strategy: Any) -> None:
     events = [{"type": "A", "time": at, "x": 1} for at in range(54)]
     for clause, count in (("< 18014398509481984", 1), ("= 18014398509481983", 1), ("= 18014398509481984", 0)):
         query = f"RETURN COUNT(*) PATTERN A+ HAVING COUNT(*) {clause}"
-        assert aggregate(events, query, numbers="exact").num_rows == count
+        assert aggregate(events, query, numbers="exact", strategy=strategy).num_rows == count

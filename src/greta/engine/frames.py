@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
-from greta.engine.tables import contiguous
+from greta.engine.tables import contiguous, require_event_types
 from greta.engine.times import Clock
-from greta.errors import DataError
 from greta.plan.nodes import Plan, Template
 
 Int = NDArray[np.int64]
@@ -71,7 +70,8 @@ class Stream:
         if plan.window is not None:
             clock.require_room(instants, plan.window)
         bits = {variable.name: at for at, variable in enumerate(plan.variables)}
-        type_mask = _type_masks(plan, table.column(type_), type_, bits)
+        require_event_types(table.schema, type_)
+        type_mask = _type_masks(plan, table.column(type_), bits)
         mask = type_mask.copy() if plan.local_predicates else type_mask
         for variable in plan.variables:
             for condition in plan.local_conditions(variable.name):
@@ -112,13 +112,8 @@ class Stream:
         return sum(1 << self.bits[name] for name in variables)
 
 
-def _type_masks(plan: Plan, column: pa.ChunkedArray, name: str, bits: dict[str, int]) -> Mask:
+def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Mask:
     """Per row the variables of its event type; NULL and unknown types have none."""
-    if pa.types.is_nested(column.type):
-        raise DataError(
-            f"type column {name!r} has type {column.type}; it must hold the name of an event type\n"
-            "hint: name another column with type=..., or make it text first"
-        )
     array = contiguous(column)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     names = encoded.dictionary.cast(pa.string()).to_pylist()

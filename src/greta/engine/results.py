@@ -190,7 +190,8 @@ def finish(
     )
     if plan.having is None:
         return table
-    plain = {output.name: _output(plan, output, merged, decoders, _comparable, floating) for output in plan.outputs}
+    write = _comparable if numbers == "exact" else _doubles
+    plain = {output.name: _output(plan, output, merged, decoders, write, floating) for output in plan.outputs}
     keep = evaluate(
         plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name)
     )
@@ -269,7 +270,9 @@ def _doubles(column: NDArray[Any]) -> pa.Array:
 
 
 def _comparable(column: NDArray[Any]) -> pa.Array:
-    """Exact numbers stay exact as long as they fit 64 bits."""
+    """Exact numbers stay exact where all fit 64 bits."""
+    if column.dtype == object and all(isinstance(value, int) and abs(value) < 2**63 for value in column):
+        column = column.astype(np.int64)
     return pa.array(column) if column.dtype == np.int64 else _doubles(column)
 
 

@@ -89,6 +89,15 @@ def require_column(schema: pa.Schema, name: str, role: str, option: str) -> None
     raise SchemaError(f"the events have no {role} column {name!r} (columns: {columns})", hint=hint)
 
 
+def require_event_types(schema: pa.Schema, name: str) -> None:
+    """Raise a clear error unless the type column can name event types."""
+    if pa.types.is_nested(schema.field(name).type):
+        raise DataError(
+            f"type column {name!r} has type {schema.field(name).type}; it must hold the name of an event type\n"
+            "hint: name another column with type=..., or make it text first"
+        )
+
+
 def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One array of a column, however many chunks it came in."""
     if not isinstance(column, pa.ChunkedArray):

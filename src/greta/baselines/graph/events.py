@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from greta.engine.columns import Columns
+from greta.engine.tables import require_event_types
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
@@ -110,7 +111,11 @@ class Stream:
 
     def _read(self, table: pa.Table, time: str, type_: str) -> list[Event]:
         """The events by time, with their local predicates applied."""
-        times = self.clock.read(table.column(time), time).tolist()
+        instants = self.clock.read(table.column(time), time)
+        if self.plan.window is not None:
+            self.clock.require_room(instants, self.plan.window)
+        times = instants.tolist()
+        require_event_types(table.schema, type_)
         types = table.column(type_).cast(pa.string()).to_pylist()
         allowed = {
             v.name: [self.columns.holds(c) for c in self.plan.local_conditions(v.name)] for v in self.plan.variables

@@ -107,6 +107,7 @@ class Aggregates:
         z = both[0]
         x, y = left[0] - z, right[0] - z
         partners_of_x, partners_of_y, partners_of_z = y + z, x + z, x + y + z - 1
+        taken = ((left, x and partners_of_x), (right, y and partners_of_y), (both, z and partners_of_z))
         total = self.nothing()
         for at, column in enumerate(self._columns):
             match column.kind:
@@ -115,12 +116,11 @@ class Aggregates:
                 case SlotKind.MIN | SlotKind.MAX:
                     # A trend of both sides shows in the extremes of each; where it has no partner, nothing has.
                     better = _least if column.kind is SlotKind.MIN else _greatest
-                    for side, has_partner in (
-                        (left, x and partners_of_x),
-                        (right, y and partners_of_y),
-                        (both, z and partners_of_z),
-                    ):
+                    for side, has_partner in taken:
                         total[at] = better(total[at], side[at]) if has_partner else total[at]
+                case _ if any(isinstance(side[at], float) for side in (left, right, both)):
+                    # Infinite sums have no differences: one with a partner makes the whole infinite.
+                    total[at] = sum(s[at] for s, has_partner in taken if has_partner and isinstance(s[at], float))
                 case _:
                     a, b, c = left[at], right[at], both[at]
                     total[at] = (a - c) * partners_of_x + (b - c) * partners_of_y + c * partners_of_z
