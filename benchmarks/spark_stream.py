@@ -200,15 +200,28 @@ def steady(events: int, rate: float) -> int:
     return math.ceil((WITHIN + LATE) * rate / events) + 1
 
 
+def ratios(own: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
+    """How much faster greta is, in events per second and in processor time."""
+    return {
+        "events_per_second": own["events_per_second"] / other["events_per_second"],
+        "processor": other["processor_seconds_per_million"] / own["processor_seconds_per_million"],
+    }
+
+
+def batched(runs: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The runs of both ways, side by side."""
+    return [runs[at : at + len(WAYS)] for at in range(0, len(runs), len(WAYS))]
+
+
 def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
     """All figures."""
-    found: dict[str, Any] = {"throughput": [], "growth": [], "latency": []}
+    found: dict[str, Any] = {"throughput": [], "growth": [], "densities": [], "latency": []}
     sizes = options.events[:1] if options.quick else options.events
 
-    def files(events: int, partitions: int) -> tuple[Path, int]:
-        place, warm_up = scratch / f"{events}-{partitions}", steady(events, options.rate)
+    def files(events: int, partitions: int, rate: float = options.rate) -> tuple[Path, int]:
+        place, warm_up = scratch / f"{events}-{partitions}-{rate:g}", steady(events, rate)
         if not place.is_dir():
-            write_batches(place, warm_up + options.batches, events, partitions, options.rate)
+            write_batches(place, warm_up + options.batches, events, partitions, rate)
         return place, warm_up
 
     for way in WAYS:
@@ -220,12 +233,8 @@ def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> 
             found["throughput"].append({"partitions": 20_000, **throughput(spark, way, place, warm_up)})
             print(json.dumps(found["throughput"][-1]), flush=True)
     found["ratios"] = [
-        {
-            "events_per_batch": greta_["events_per_batch"],
-            "events_per_second": greta_["events_per_second"] / spark_["events_per_second"],
-            "processor": spark_["processor_seconds_per_million"] / greta_["processor_seconds_per_million"],
-        }
-        for greta_, spark_ in zip(found["throughput"][::2], found["throughput"][1::2], strict=True)
+        {"events_per_batch": events, **ratios(*pair)}
+        for events, pair in zip(sizes, batched(found["throughput"]), strict=True)
     ]
     print(json.dumps(found["ratios"]), flush=True)
     if options.quick:
@@ -234,6 +243,11 @@ def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> 
         place, warm_up = files(sizes[0], partitions)
         found["growth"].append({"partitions": partitions, **throughput(spark, "greta", place, warm_up)})
         print(json.dumps(found["growth"][-1]), flush=True)
+    for density in options.densities:
+        place, warm_up = files(sizes[0], 20_000, density)
+        pair = [throughput(spark, way, place, warm_up) for way in WAYS]
+        found["densities"].append({"rate": density, "runs": pair, **ratios(*pair)})
+        print(json.dumps(found["densities"][-1]), flush=True)
     rate = min(one["events_per_second"] for one in found["throughput"][:2]) / 2
     for way in WAYS:
         found["latency"].append(latency(spark, way, rate, options.seconds, 20_000, options.rate))
@@ -276,6 +290,20 @@ def page(result: dict[str, Any]) -> str:
         + (f"{one['state_rows']:,} events, {one['state_bytes'] / 1e6:.0f} MB |" if one["state_rows"] else "|")
         for one in (*result["throughput"], *result["growth"])
     ]
+    if result["densities"]:
+        lines += [
+            "",
+            "The same with events further apart or closer in event time: more or fewer windows close per micro-batch.",
+            "",
+            "| events per second of event time | greta, events/s | Spark, events/s | ratio | processor time |",
+            "|--:|--:|--:|--:|--:|",
+        ]
+        lines += [
+            f"| {one['rate']:,.0f} | "
+            + " | ".join(f"{run['events_per_second']:,.0f}" for run in one["runs"])
+            + f" | {one['events_per_second']:.2f} | {one['processor']:.2f} |"
+            for one in result["densities"]
+        ]
     if result["latency"]:
         lines += [
             "",
@@ -288,11 +316,14 @@ def page(result: dict[str, Any]) -> str:
             "|---|--:|--:|--:|",
         ]
         lines += [
-            f"| {one['way']} | {one['p50']:.2f} | {one['p95']:.2f} | {one['batch_seconds']:.2f} |"
+            f"| {one['way']} | {_seconds(one['p50'])} | {_seconds(one['p95'])} | {_seconds(one['batch_seconds'])} |"
             for one in result["latency"]
-            if one["p50"] is not None
         ]
     return "\n".join(lines) + "\n"
+
+
+def _seconds(value: float | None) -> str:
+    return "no row in time" if value is None else f"{value:.2f}"
 
 
 def write_page(file: Path, part: str) -> None:
@@ -312,6 +343,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=6, help="micro-batches that count")
     parser.add_argument("--seconds", type=float, default=90.0, help="length of each latency run")
     parser.add_argument("--rate", type=float, default=2_000.0, help="events per second of event time")
+    parser.add_argument("--densities", type=float, nargs="*", default=[200.0], help="other such rates to compare at")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "spark-stream.json")
     parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks-spark.md")
     options = parser.parse_args()
