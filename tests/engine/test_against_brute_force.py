@@ -63,6 +63,22 @@ def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
 
 
+PLAINEST = [
+    "RETURN COUNT(*) PATTERN A+ WITHIN 4 seconds SLIDE 1 second",
+    "RETURN g, COUNT(*) PATTERN (SEQ(A+, B?))+ WHERE [g] GROUP-BY g WITHIN 5 seconds SLIDE 2 seconds",
+    "RETURN COUNT(*) PATTERN SEQ(A, (B OR A X)+) WHERE [h]",
+    "RETURN COUNT(*) PATTERN SEQ(A{1,2}, B*, A C) WHERE A.x > 0 WITHIN 3 seconds",
+    "RETURN COUNT(*) PATTERN SEQ(A+, B C) WHERE [C.g] AND [h] WITHIN 6 seconds SLIDE 1 second",
+]
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("query", PLAINEST)
+@given(case=cases())
+def test_counts_alone_without_edge_predicates_agree_with_brute_force(query: str, numbers: Any, case: Case) -> None:
+    check(Case(query, case.events), numbers)
+
+
 @pytest.mark.slow
 @settings(max_examples=25_000)
 @given(cases(max_events=9))

@@ -21,8 +21,9 @@ from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
 from greta.kernels.broad import SCALED, Broad, scaled, wide
+from greta.kernels.counts import count_trends
 from greta.kernels.layout import FREE, Automaton, Events, Lanes
-from greta.kernels.numbers import Store, doubles, integers
+from greta.kernels.numbers import LARGEST_INTEGER, Store, doubles, integers
 from greta.kernels.propagate import propagate
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
@@ -266,7 +267,10 @@ class Execution:
         )
         maxes = np.empty((count, len(number.maxes)), dtype=np.int64)
         failed = np.zeros(len(runs.partitions), dtype=np.uint8)
-        if self.plan.semantics is Semantics.ANY:
+        if self._only_counts(automaton, lanes, number, blank):
+            largest = 0 if number.double else LARGEST_INTEGER
+            count_trends(automaton, events, lanes, runs.partitions, largest, words[:, 0], failed)
+        elif self.plan.semantics is Semantics.ANY:
             nothing = np.empty(0, dtype=np.int64)
             held = int(np.diff(events.offsets)[runs.partitions].sum())
             at_once = _lanes_at_once(automaton, lanes, held, 8 * width * len(number.adds))
@@ -292,6 +296,16 @@ class Execution:
             rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
             near.nearest_all(automaton, events, lanes, runs.partitions, rule, blank, words, maxes, failed)
         return _numbers(words, len(number.adds), blank), maxes, failed
+
+    def _only_counts(self, automaton: Automaton, lanes: Lanes, number: _Pass, blank: Store) -> bool:
+        return (
+            self.plan.semantics is Semantics.ANY
+            and not isinstance(blank, Broad)
+            and len(number.adds) == 1
+            and not number.maxes
+            and len(lanes.first) == 1
+            and bool((automaton.index_kind == FREE).all())
+        )
 
 
 def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int) -> int:

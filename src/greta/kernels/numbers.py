@@ -30,7 +30,7 @@ from greta.kernels.compiler import inner, kernel
 NOTHING = np.int64(-(2**63))
 """An extreme that no value has reached yet, and the code of NULL."""
 
-_LARGEST_INTEGER = 2**56
+LARGEST_INTEGER = 2**56
 """Integers beyond this raise the flag: a sum of as many as one query reads still fits 64 bits."""
 
 
@@ -268,7 +268,7 @@ def _integer_add(store: NDArray[np.int64], a: int, b: int, count: int) -> None:
         z = own[i] + other[i]
         own[i] = z
         bits |= z ^ (z >> 63)
-    if bits >= _LARGEST_INTEGER:
+    if bits >= LARGEST_INTEGER:
         store[store.shape[0] - 1] = 1
 
 
@@ -331,11 +331,11 @@ def _integer_product(
     own = store[at : at + lanes * adds]
     for lane in range(lanes):
         count = own[lane * adds]
-        if abs(float(integer)) * float(count) > _LARGEST_INTEGER:
+        if abs(float(integer)) * float(count) > LARGEST_INTEGER:
             store[store.shape[0] - 1] = 1
         else:
             own[lane * adds + slot] += integer * count
-            if abs(own[lane * adds + slot]) > _LARGEST_INTEGER:
+            if abs(own[lane * adds + slot]) > LARGEST_INTEGER:
                 store[store.shape[0] - 1] = 1
 
 
