@@ -53,7 +53,7 @@ def propagate(
     indexes = automaton.index_kind.shape[0]
     chunk, partition_events = _largest(events, lanes, partitions, width)
     whole = new_ranks(automaton, partition_events, 2 * partition_events)
-    ranks = new_ranks(automaton, chunk, SPARSE * chunk)
+    ranks = new_ranks(automaton, chunk, min(SPARSE * chunk, 2 * partition_events))
     scratch = new_scratch(automaton, partition_events)
     ordinal = np.zeros(indexes, dtype=np.int64)
     box_count = 0
