@@ -97,6 +97,12 @@ def test_an_attribute_of_the_wrong_type_is_an_error_before_any_work() -> None:
         aggregate([{"type": "A", "time": 1, "name": "a"}], "RETURN SUM(A.name) PATTERN A+")
 
 
+def test_a_column_of_a_type_that_queries_cannot_use_is_named() -> None:
+    events = pa.table({"type": ["A"], "time": [1], "x": [{"a": 1}]})
+    with pytest.raises(SchemaError, match=r"cannot use columns of these types: x \(struct<a: int64>\)"):
+        aggregate(events, "RETURN SUM(A.x) PATTERN A+")
+
+
 def test_an_unknown_number_mode_is_an_error() -> None:
     with pytest.raises(GretaError, match="'double' or 'exact'"):
         aggregate(ROWS, QUERY, numbers="float")  # type: ignore[arg-type]
