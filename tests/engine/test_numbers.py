@@ -45,6 +45,14 @@ def test_exact_counts_and_sums_have_any_size(count: int) -> None:
 
 
 @only_compiled
+@pytest.mark.parametrize("aggregates", ["COUNT(*) AS n", "COUNT(*) AS n, SUM(A.x)"])
+def test_exact_counts_do_not_wrap_within_one_tick(aggregates: str) -> None:
+    # 256 events of one time stamp with 2^56 trends each add up to 2^64.
+    events = [{"type": "A", "time": min(t, 56), "x": 1} for t in range(56 + 256)]
+    [answer] = aggregate(events, f"RETURN {aggregates} PATTERN A+", numbers="exact").to_pylist()
+    assert int(answer["n"]) == 2**56 - 1 + 256 * 2**56
+
+
 def test_digits_need_no_setting_of_python() -> None:
     assert len(row(20_000, "exact")["n"]) == math.floor(20_000 * math.log10(2)) + 1
 

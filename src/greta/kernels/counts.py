@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import kernel
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import Automaton, Events, Lanes
 from greta.kernels.sweep import largest_tick
 
@@ -87,9 +87,11 @@ def count_trends(
                                 total = totals[in_index[into], low - begin : high - begin]
                                 for lane in range(row.shape[0]):
                                     row[lane] += total[lane]
+                                beyond |= largest > 0 and _exceeds(row, largest)
                             if end[state] != 0 and seen[state] == events.required[p]:
                                 for lane in range(row.shape[0]):
                                     result[lane] += row[lane]
+                                beyond |= largest > 0 and _exceeds(result, largest)
                             source[waiting] = state
                             waiting += 1
                     mask >>= _ONE
@@ -101,11 +103,15 @@ def count_trends(
                     total = totals[out_index[out], low - begin : high - begin]
                     for lane in range(row.shape[0]):
                         total[lane] += row[lane]
-            if largest > 0:
-                for lane in range(high - low):
-                    beyond |= result[lane] > largest
-                for index in range(totals.shape[0]):
-                    for lane in range(low - begin, high - begin):
-                        beyond |= totals[index, lane] > largest
+                    beyond |= largest > 0 and _exceeds(total, largest)
         if beyond:
             failed[k] = 1
+
+
+@inner
+def _exceeds(counts: NDArray[Any], largest: int) -> bool:
+    """Whether a count is too large; asked after every addition, because a tick can bring enough of them to wrap."""
+    found = False
+    for lane in range(counts.shape[0]):
+        found |= counts[lane] > largest
+    return found
