@@ -35,6 +35,8 @@ Int = NDArray[np.int64]
 _LEAST_LANES = 8
 _MOST_LANES = 64
 _MOST_FREE_LANES = 4096
+_MOST_COUNTED = 4
+"""Indexes of a pattern that is counted in one pass: it keeps a total of each for every window."""
 _WORTH_SHARING = 1.5
 _CACHE = 768 * 1024
 _BLOCK_EVENTS = 2_000_000
@@ -304,6 +306,7 @@ class Execution:
             and len(number.adds) == 1
             and not number.maxes
             and len(lanes.first) == 1
+            and len(automaton.index_kind) <= _MOST_COUNTED
             and bool((automaton.index_kind == FREE).all())
         )
 
