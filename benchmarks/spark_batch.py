@@ -40,6 +40,7 @@ BURSTS = "RETURN company, COUNT(*) PATTERN Stock S+ WHERE [company] GROUP-BY com
 FALLS = BURSTS.replace("[company]", "[company] AND S.price > NEXT(S).price")
 ALL_FALLS = "RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price WITHIN 1 second SLIDE 250 ms"
 HEADING = "## Batch"
+WARM_UPS = 3
 
 
 class Memory:
@@ -90,8 +91,9 @@ class Bench:
 
     def measure(self, name: str, make: Callable[[], DataFrame]) -> None:
         seconds, cpu = [], []
-        # Java compiles what it runs for the first time, at a cost that is not the query's.
-        make().write.format("noop").mode("overwrite").save()
+        # Java compiles what it runs often, while it runs, at a cost that is not the query's.
+        for _ in range(WARM_UPS):
+            make().write.format("noop").mode("overwrite").save()
         with Memory() as memory:
             for _ in range(self.repeats):
                 before = processor_seconds()
@@ -270,7 +272,7 @@ def page(result: dict[str, Any]) -> str:
         (
             f"`python benchmarks/spark_batch.py --repeats {repeats[-1]}`: {' and '.join(f'{n:,}' for n in events)} "
             f"generated stock trades in Parquet files, `local[2]`, the best of {' and '.join(map(str, repeats))} runs "
-            f"after one that is not measured. PySpark {result['machine']['pyspark']}, "
+            f"after {WARM_UPS} that are not measured. PySpark {result['machine']['pyspark']}, "
             f"Python {result['machine']['python']}. *Load* is that of the two cores before and after a part: above 2, "
             "other work ran on them, and processor time (that of the JVM and all Python workers) says more than time."
         ),
