@@ -20,8 +20,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -155,23 +157,17 @@ def test_the_examples_of_a_page_print_what_it_says(page: Path, session: Session)
     check(session, page, spark=False)
 
 
-@pytest.fixture
-def no_session_left() -> Iterator[None]:
-    """Stop the Spark session that a page started, so that other tests start theirs with their own settings."""
-    from pyspark.sql import SparkSession
-
-    before = SparkSession.getActiveSession()
-    yield
-    after = SparkSession.getActiveSession()
-    if before is None and after is not None:
-        after.stop()
+def check_alone(directory: Path, page: Path) -> None:
+    """What a process of its own does: Java stays in the directory in which it was started."""
+    os.chdir(directory)
+    check(Session(directory), page, spark=True)
 
 
 @pytest.mark.spark
-@pytest.mark.usefixtures("no_session_left")
 @pytest.mark.parametrize("page", WITH_SPARK, ids=names_of(WITH_SPARK))
 def test_the_spark_examples_of_a_page_print_what_it_says(page: Path, session: Session) -> None:
-    check(session, page, spark=True)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        alone.submit(check_alone, session.directory, page).result()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of(PAGES))
