@@ -122,7 +122,8 @@ def processor_seconds() -> float:
             used = process.cpu_times()
         except psutil.Error:
             continue
-        total += used.user + used.system
+        # Workers that ended are counted where they were waited for.
+        total += used.user + used.system + used.children_user + used.children_system
     return total
 
 

@@ -80,6 +80,7 @@ def test_counts_alone_without_edge_predicates_agree_with_brute_force(query: str,
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @settings(max_examples=25_000)
 @given(cases(max_events=9))
 def test_many_doubles_agree_with_brute_force(case: Case) -> None:
@@ -87,6 +88,7 @@ def test_many_doubles_agree_with_brute_force(case: Case) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @settings(max_examples=25_000)
 @given(cases(max_events=9))
 def test_many_exact_numbers_agree_with_brute_force(case: Case) -> None:
