@@ -196,12 +196,6 @@ def test_the_claim_of_memory_holds_only_for_enough_memory(memory, holds):
     assert verdict(runs, "events-market: cet's memory") == [holds]
 
 
-@pytest.mark.parametrize(("memory", "holds"), [(2**20, True), (2**19, False)])
-def test_greta_must_need_as_little_memory_as_sase(memory, holds):
-    runs = [run(), run(strategy="sase", memory=memory), run(x=200, strategy="sase", status="did not finish")]
-    assert verdict(runs, "events-market: sase's memory") == [holds]
-
-
 def test_strategies_that_disagree_break_the_first_claim():
     runs = [run(check="612"), run(strategy="sase", check="613")]
     assert claims(runs)[0].holds is False
