@@ -65,10 +65,10 @@ def _check_template(template: Template) -> None:
         assert (link.path is AccessPath.GENERAL) == bool(link.residual)
         assert (link.path is AccessPath.FREE) == (not link.predicates and not link.negations)
         assert (link.path is AccessPath.EQUAL) == (
-            bool(link.equal) and not (link.ordered or link.residual or link.negations)
+            bool(link.equal or link.negations) and not (link.ordered or link.residual or link.lasting)
         )
         unequal = [found for found in link.ordered if found.operator == "!="]
-        assert not unequal or (len(link.ordered) == 1 and not link.negations)
+        assert not unequal or (len(link.ordered) == 1 and not link.lasting)
         assert all(template.negatives[n].place is Place.BETWEEN for n in link.negations)
     for state in template.states:
         assert all(template.negatives[n].place is not Place.BETWEEN for n in state.clips)

@@ -145,14 +145,23 @@ def test_a_negative_template_takes_part_in_the_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "access", "cost"),
+    ("negative", "where", "access", "cost"),
     [
-        ("", "ordered: range sum over time", "O(log n)"),
-        ("WHERE A.x < NEXT(B).x", "ordered: range sum over A.x and time", "O(√n)"),
+        ("C", "", "equal: running total, per stretch without a match of the NOT", "O(1)"),
+        (
+            "C",
+            "WHERE A.x < NEXT(B).x",
+            "ordered: range sum over A.x, per stretch without a match of the NOT",
+            "O(log n)",
+        ),
+        ("SEQ(C, D)", "", "ordered: range sum over time", "O(log n)"),
+        ("C+", "WHERE A.x < NEXT(B).x", "ordered: range sum over A.x and time", "O(√n)"),
     ],
 )
-def test_a_guarded_transition_sums_a_range_of_time(where: str, access: str, cost: str) -> None:
-    (template,) = explain(counting("SEQ(A, NOT C, B)", where)).to_dict()["templates"]
+def test_a_guarded_transition_sums_a_stretch_or_a_range_of_time(
+    negative: str, where: str, access: str, cost: str
+) -> None:
+    (template,) = explain(counting(f"SEQ(A, NOT {negative}, B)", where)).to_dict()["templates"]
     assert [(t["access"], t["cost"]) for t in template["transitions"]] == [(access, cost)]
 
 

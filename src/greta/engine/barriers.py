@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from greta.engine.codes import Codes
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
-from greta.engine.program import Compiler
-from greta.kernels.layout import Events, Lanes
+from greta.engine.program import Compiler, Gap
+from greta.kernels.layout import EQUALS, GREATER_EQUAL, Events, Lanes
 from greta.kernels.numbers import NOTHING, doubles
 from greta.kernels.propagate import propagate
 from greta.kernels.sorting import argsort, order_by_group
@@ -40,9 +40,9 @@ def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scop
     return [_barriers(stream, negative, frame, positive_scopes) for negative in template.negatives]
 
 
-def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Codes | None]:
-    """Per negative in the middle: the cut-off of every event of the frame."""
-    result: list[Codes | None] = []
+def middle_gaps(stream: Stream, template: Template, frame: Frame, barriers: list[Barriers]) -> list[Gap | None]:
+    """Per negative in the middle: when two events of the frame have no match between them."""
+    result: list[Gap | None] = []
     if not template.negatives:
         return result
     time = stream.time[frame.rows]
@@ -50,10 +50,20 @@ def middle_cutoffs(stream: Stream, template: Template, frame: Frame, barriers: l
         if negative.place is not Place.BETWEEN:
             result.append(None)
             continue
-        found = np.empty(len(frame.rows), dtype=np.int64)
-        cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts, found)
-        result.append(found)
+        before = _latest_before(frame, time, barrier, barrier.ends)
+        if negative.template.transitions:
+            result.append(Gap(time, before, GREATER_EQUAL))
+        else:
+            # A match is an instant: none lies between where the latest one up to the earlier event is the latest
+            # one before the later event.
+            result.append(Gap(_latest_before(frame, time, barrier, barrier.ends - 1), before, EQUALS))
     return result
+
+
+def _latest_before(frame: Frame, time: Int, barrier: Barriers, ends: Int) -> Codes:
+    found = np.empty(len(frame.rows), dtype=np.int64)
+    cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, ends, barrier.starts, found)
+    return found
 
 
 def window_breaks(templates: tuple[Template, ...], barriers: list[list[Barriers]], within: int, slide: int) -> Breaks:
@@ -142,7 +152,7 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
     """Per event of the frame: the latest start of a match that ends there."""
     time = stream.time[frame.rows]
     compiler = Compiler(stream.columns, stream.bits, frame.rows, time)
-    cuts = middle_cutoffs(stream, template, frame, inner)
+    cuts = middle_gaps(stream, template, frame, inner)
     automaton = compiler.compile(
         template, cuts, [Slot(SlotKind.TRENDS)], [Slot(SlotKind.MAX, template.variables)], double=True
     )

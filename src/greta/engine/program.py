@@ -75,6 +75,16 @@ class Store:
         return np.stack(self.arrays) if len(self.arrays) > 1 else self.arrays[0].reshape(1, length)
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """``previous op next``, codes in the order of a frame: no match of a NOT lies between two events."""
+
+    previous: Codes
+    next: Codes
+    operator: int
+    """EQUALS, or GREATER_EQUAL where a match may have several events."""
+
+
 @dataclass(slots=True)
 class Compiler:
     """Collects the arrays of the templates that run over one frame."""
@@ -97,13 +107,13 @@ class Compiler:
     def compile(
         self,
         template: Template,
-        cutoffs: list[Codes | None],
+        gaps: list[Gap | None],
         adds: list[Slot],
         maxes: list[Slot],
         double: bool,
     ) -> Automaton:
-        """The template in arrays; ``cutoffs`` per negative in the middle, in the order of the frame."""
-        return _Template(self, template, cutoffs).compile(adds, maxes, double)
+        """The template in arrays; ``gaps`` per negative in the middle."""
+        return _Template(self, template, gaps).compile(adds, maxes, double)
 
     def gather(self, key: Any, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """A column in the order of the frame, made once per key."""
@@ -166,10 +176,10 @@ def _combine(high: Codes, low: Codes, size: int) -> Codes:
 class _Template:
     """One template on its way into arrays."""
 
-    def __init__(self, compiler: Compiler, template: Template, cutoffs: list[Codes | None]) -> None:
+    def __init__(self, compiler: Compiler, template: Template, gaps: list[Gap | None]) -> None:
         self.compiler = compiler
         self.template = template
-        self.cutoffs = cutoffs
+        self.gaps = gaps
         self.comparisons: list[tuple[int, int, int]] = []
         self.rank_comparisons: list[tuple[int, int, int, int]] = []
         self.program: list[int] = []
@@ -271,9 +281,12 @@ class _Template:
         equal = [compiler.comparands(e.previous, e.next) for e in link.equal]
         ordered = [(compiler.comparands(o.previous, o.next), OPERATORS[o.operator]) for o in link.ordered]
         for negative in link.negations:
-            barrier = self.cutoffs[negative]
-            assert barrier is not None
-            ordered.append(((compiler.time, barrier), GREATER_EQUAL))
+            gap = self.gaps[negative]
+            assert gap is not None
+            if gap.operator == EQUALS:
+                equal.append((gap.previous, gap.next))
+            else:
+                ordered.append(((gap.previous, gap.next), gap.operator))
         comparisons = [self._comparison(pair, EQUALS) for pair in equal]
         comparisons += [self._comparison(pair, operator) for pair, operator in ordered]
         if link.residual:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.engine.barriers import Barriers, all_barriers, middle_cutoffs, window_breaks
+from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
@@ -111,7 +111,7 @@ class Execution:
         slots = self.plan.slots
         automata = []
         for template, barriers in zip(self.plan.templates, self.barriers, strict=True):
-            cuts = middle_cutoffs(self.stream, template, self.frame, barriers)
+            cuts = middle_gaps(self.stream, template, self.frame, barriers)
             adds = [slots[at] for at in number.adds]
             automata.append(compiler.compile(template, cuts, adds, [slots[at] for at in number.maxes], number.double))
         length = len(self.time)

@@ -12,12 +12,16 @@ from greta.plan.types import type_of
 class Links:
     """The links of one template; transitions with the same conditions share one.
 
-    ``compared`` is shared between templates so that each predicate is taken apart once.
+    ``compared`` is shared between templates so that each predicate is taken apart once. ``lasting`` are the NOTs
+    whose matches may have several events.
     """
 
-    def __init__(self, draft: Draft, compared: dict[EdgePredicate, Equal | Ordered | None]) -> None:
+    def __init__(
+        self, draft: Draft, compared: dict[EdgePredicate, Equal | Ordered | None], lasting: frozenset[int]
+    ) -> None:
         self._draft = draft
         self._compared = compared
+        self._lasting = lasting
         self._by_pair: dict[tuple[str, str, tuple[int, ...]], int] = {}
         self._index: dict[Link, int] = {}
 
@@ -50,18 +54,19 @@ class Links:
                     ordered[found] = None
                 case None:
                     residual.append(predicate.condition)
+        lasting = tuple(n for n in negations if n in self._lasting)
         # All but one key: an index answers that by itself, but not together with ranges.
-        if unequal and not ordered and not negations:
+        if unequal and not ordered and not lasting:
             first, *others = unequal
             ordered, unequal = {first: None}, dict.fromkeys(others)
         residual.extend(Comparison("!=", found.previous, found.next) for found in unequal)
         if residual:
             path = AccessPath.GENERAL
-        elif ordered or negations:
+        elif ordered or lasting:
             path = AccessPath.ORDERED
         else:
-            path = AccessPath.EQUAL if equal else AccessPath.FREE
-        return Link(predicates, tuple(equal), tuple(ordered), tuple(residual), negations, path)
+            path = AccessPath.EQUAL if equal or negations else AccessPath.FREE
+        return Link(predicates, tuple(equal), tuple(ordered), tuple(residual), negations, lasting, path)
 
     def _taken_apart(self, predicate: EdgePredicate) -> Equal | Ordered | None:
         if predicate not in self._compared:

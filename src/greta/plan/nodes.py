@@ -100,7 +100,9 @@ class Link:
     """What must hold between two adjacent events; transitions with the same conditions share one link.
 
     ``equal``, ``ordered`` and ``residual`` together say the same as ``predicates``. ``negations`` are indices
-    into the template's ``negatives`` whose place is BETWEEN: none of their matches may lie in the gap.
+    into the template's ``negatives`` whose place is BETWEEN: none of their matches may lie in the gap. ``lasting``
+    are those of them whose matches may have several events; matches of the others are instants, which cut time
+    into stretches: the two events must lie in the same one.
     """
 
     predicates: tuple[EdgePredicate, ...] = ()
@@ -108,6 +110,7 @@ class Link:
     ordered: tuple[Ordered, ...] = ()
     residual: tuple[Expression, ...] = ()
     negations: tuple[int, ...] = ()
+    lasting: tuple[int, ...] = ()
     path: AccessPath = AccessPath.FREE
 
 

@@ -54,7 +54,8 @@ def _template(automaton: Automaton, machine: Machine, marks: list[Mark], draft: 
         State(p, variable, draft.types[variable], p in starts, p in machine.ends, machine.clips[p], seen, length)
         for p, (variable, (length, seen)) in enumerate(zip(machine.variables, marks, strict=True))
     )
-    links = Links(draft, compared)
+    lasting = frozenset(at for at, (negative, _) in enumerate(automaton.negatives) if any(negative.machine.follow))
+    links = Links(draft, compared, lasting)
     transitions = tuple(
         Transition(p, q, links.between(machine.variables[p], machine.variables[q], arc.negations), arc.operator)
         for p, arcs in enumerate(machine.follow)

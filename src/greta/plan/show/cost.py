@@ -23,8 +23,8 @@ def link_order(link: Link) -> str:
         case AccessPath.FREE | AccessPath.EQUAL:
             return "1"
         case AccessPath.ORDERED:
-            # All NOTs of a link share one cut-off in time, which is one more range.
-            return "log n" if len(link.ordered) + bool(link.negations) < 2 else "√n"
+            # A NOT whose matches last has a cut-off in time, which is one more range.
+            return "log n" if len(link.ordered) + len(link.lasting) < 2 else "√n"
         case AccessPath.GENERAL:
             return "n"
 

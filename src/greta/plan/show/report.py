@@ -66,8 +66,9 @@ def conditions(link: Link) -> tuple[str, ...]:
 
 def access(link: Link) -> str:
     """The access path in words."""
-    keys = words.listed([print_expression(e.previous) for e in link.equal])
-    ranges = words.listed([*(print_expression(o.previous) for o in link.ordered), *["time"] * bool(link.negations)])
+    stretches = ["stretch without a match of the NOT"] * (len(link.negations) > len(link.lasting))
+    keys = words.listed([*(print_expression(e.previous) for e in link.equal), *stretches])
+    ranges = words.listed([*(print_expression(o.previous) for o in link.ordered), *["time"] * bool(link.lasting)])
     per_key = f", per {keys}" if keys else ""
     match link.path:
         case AccessPath.FREE:
