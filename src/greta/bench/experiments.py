@@ -133,7 +133,7 @@ def _market() -> Experiment:
 
 
 def _negation() -> Experiment:
-    sizes = (50, 100, 200, 250, 300, 350, 400, 450, 500, 10_000, 100_000)
+    sizes = (50, 100, 200, 250, 300, 350, 375, 400, 425, 450, 500, 10_000, 100_000, 1_000_000)
     return Experiment(
         "events-negation",
         "Events per window, with a negative sub-pattern (Q1 in two parts, ten companies)",
@@ -142,7 +142,7 @@ def _negation() -> Experiment:
         tuple(Point(n, NEGATION, _stock(n)) for n in sizes),
         ("greta", "graph", *TWO_STEP),
         log_x=True,
-        seconds=30,
+        memory=12 * 2**30,
     )
 
 

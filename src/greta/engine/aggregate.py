@@ -79,8 +79,8 @@ def merged_groups(stream: Stream, numbers: Numbers) -> tuple[Merged, Groups]:
     groups = group_partitions(stream, execution.frame, execution.scopes)
     parts = [merge_block(plan, block, groups) for block in execution.blocks()]
     if not parts:
-        parts = [_nothing(plan)]
-    return (join(parts) if groups.whole else merge(parts)), groups
+        return _nothing(plan), groups
+    return (join(parts) if groups.whole or len(parts) == 1 else merge(parts)), groups
 
 
 def decoders(stream: Stream) -> dict[int, Decoder]:

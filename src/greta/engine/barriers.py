@@ -151,6 +151,8 @@ def _common_lookup(known: Int, wanted: Int) -> Int:
 def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list[Barriers]) -> Int:
     """Per event of the frame: the latest start of a match that ends there."""
     time = stream.time[frame.rows]
+    if not template.transitions:
+        return time
     compiler = Compiler(stream.columns, stream.bits, frame.rows, time)
     cuts = middle_gaps(stream, template, frame, inner)
     automaton = compiler.compile(

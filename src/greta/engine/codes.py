@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.tables import contiguous
+from greta.engine.tables import as_type, contiguous, without_nulls
 from greta.kernels.numbers import NOTHING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
     if any(pa.types.is_string(type_) for type_ in types):
         return _ranked(arrays, pa.string())
     if any(pa.types.is_floating(type_) for type_ in types):
-        return [_float_codes(array.cast(pa.float64(), safe=False)) for array in arrays], _decode_floats
+        return [_float_codes(_double(array)) for array in arrays], _decode_floats
     timestamps = [type_ for type_ in types if pa.types.is_timestamp(type_)]
     if timestamps:
         common = max(timestamps, key=lambda type_: ["s", "ms", "us", "ns"].index(type_.unit))
@@ -53,10 +53,14 @@ def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
         return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(pa.duration("ns"))
     if types == {pa.bool_()}:
         return [_plain_codes(array.cast(pa.int64())) for array in arrays], lambda codes: pa.array(codes == 1)
-    whole = [array.cast(pa.int64()) for array in arrays]
+    whole = [as_type(array, pa.int64()) for array in arrays]
     if any(_exceeds(array) for array in whole):
         return _ranked(whole, pa.int64())
     return [_plain_codes(array) for array in whole], lambda codes: pa.array(codes, type=pa.int64())
+
+
+def _double(array: pa.Array) -> pa.Array:
+    return array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
 
 
 def _exceeds(array: pa.Array) -> bool:
@@ -66,14 +70,12 @@ def _exceeds(array: pa.Array) -> bool:
 
 
 def _plain_codes(array: pa.Array) -> Codes:
-    if array.null_count == 0:
-        return np.asarray(array.to_numpy(zero_copy_only=False))
-    return np.asarray(pc.fill_null(array, int(NOTHING)).to_numpy(zero_copy_only=False))
+    return without_nulls(array, int(NOTHING))
 
 
 def _float_codes(array: pa.Array) -> Codes:
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    numbers = pc.fill_null(array, 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 and 0.0 are one value
+    numbers = without_nulls(array, 0.0) + 0.0  # -0.0 and 0.0 are one value
     bits = numbers.view(np.int64)
     codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
     if nulls is not None:
@@ -98,7 +100,5 @@ def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -
     rank[order.to_numpy()] = np.arange(len(dictionary))
     rank[-1] = NOTHING
     values = dictionary.take(order)
-    codes = [
-        rank[pc.fill_null(chunk.indices, len(dictionary)).to_numpy(zero_copy_only=False)] for chunk in encoded.chunks
-    ]
+    codes = [rank[without_nulls(chunk.indices, len(dictionary))] for chunk in encoded.chunks]
     return codes, lambda wanted: values.take(pa.array(wanted))

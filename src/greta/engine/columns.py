@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
-from greta.engine.tables import contiguous
+from greta.engine.tables import contiguous, without_nulls
 from greta.engine.values import evaluate, prepare
 from greta.lang.nodes import (
     And,
@@ -63,7 +62,7 @@ class Columns:
     def holds(self, condition: Expression) -> NDArray[np.bool_]:
         """Where a condition is true; NULL is not."""
         truth = self.evaluate(condition)
-        return np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False), dtype=bool)
+        return without_nulls(truth, value=False)
 
     def comparands(self, previous: Expression, next_: Expression) -> tuple[Codes, Codes]:
         """Codes of both sides of a comparison; the same array where both are the same expression."""
@@ -88,7 +87,7 @@ class Columns:
         if pa.types.is_temporal(array.type):
             array = array.cast(pa.timestamp("us") if pa.types.is_timestamp(array.type) else array.type)
             array = array.view(pa.int64())
-        return np.asarray(pc.fill_null(array.cast(pa.float64(), safe=False), np.nan).to_numpy(zero_copy_only=False))
+        return without_nulls(array.cast(pa.float64(), safe=False), np.nan)
 
     def extremes(self, name: str) -> tuple[Codes, Decoder]:
         """Order-preserving codes of an attribute, and the way back."""
@@ -103,7 +102,7 @@ class Columns:
     def weights(self, name: str) -> NDArray[Any]:
         """The attribute's values with 0 for NULL, in int64 or float64."""
         array = self.attribute(name)
-        return np.asarray(pc.fill_null(array, 0).to_numpy(zero_copy_only=False))
+        return without_nulls(array, 0)
 
     def valid(self, name: str) -> NDArray[np.bool_] | None:
         """Where the attribute is not NULL; None: everywhere."""

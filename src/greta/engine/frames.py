@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
-from greta.engine.tables import contiguous, require_event_types
+from greta.engine.tables import as_type, contiguous, require_event_types, without_nulls
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan, Template
 
@@ -116,11 +115,11 @@ def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Ma
     """Per row the variables of its event type; NULL and unknown types have none."""
     array = contiguous(column)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    names = encoded.dictionary.cast(pa.string()).to_pylist()
+    names = as_type(encoded.dictionary, pa.string()).to_pylist()
     masks = np.zeros(len(names) + 1, dtype=np.uint64)
     for variable in plan.variables:
         for at, name in enumerate(names):
             if name == variable.event_type:
                 masks[at] |= np.uint64(1 << bits[variable.name])
-    indices = pc.fill_null(encoded.indices.cast(pa.int64()), len(names))
-    return np.asarray(masks[indices.to_numpy(zero_copy_only=False)])
+    indices = encoded.indices.cast(pa.int64()) if encoded.indices.null_count else encoded.indices
+    return np.asarray(masks[without_nulls(indices, len(names))])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from greta.engine.aggregate import decoders, merged_groups
 from greta.engine.codes import Decoder, encode
 from greta.engine.frames import Cut, Stream
-from greta.engine.partitions import number_keys, numbers_with_null
+from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, decode_extremes, finish, merge
 from greta.engine.run import Numbers
 from greta.engine.tables import attribute_type, contiguous
@@ -102,8 +102,7 @@ def write_partials(
 def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str, numbers: Numbers) -> pa.Table:
     """The answer from partial rows; ``schema`` is that of the events. Equal groups must all be in ``parts``."""
     names = [f"group_{at}" for at in range(len(plan.group))]
-    keyed = [numbers_with_null(prepare(parts.column(name))) for name in names]
-    keys = number_keys(keyed, parts.num_rows)
+    keys = number_keys([prepare(parts.column(name)) for name in names], parts.num_rows, null_is_a_value=True)
     adds: dict[int, NDArray[Any]] = {}
     maxes: dict[int, NDArray[np.int64]] = {}
     ways: dict[int, Decoder] = {}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from greta.engine.tables import as_type
 from greta.kernels.sorting import argsort, is_sorted, number_densely, order_by_group
 
 Int = NDArray[np.int64]
@@ -25,7 +26,7 @@ class Keys:
     """Per number: a row that has it."""
 
 
-def number_keys(columns: list[pa.Array], rows: int) -> Keys:
+def number_keys(columns: list[pa.Array], rows: int, null_is_a_value: bool = False) -> Keys:
     """Number the combinations of values. O(rows)."""
     if not columns:
         return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
@@ -36,7 +37,9 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
         encoded = _encoded(column)
         distinct = max(1, len(encoded.dictionary))
         indices = encoded.indices
-        if indices.null_count:
+        if indices.null_count and null_is_a_value:
+            indices, distinct = pc.fill_null(indices.cast(pa.int64()), distinct), distinct + 1
+        elif indices.null_count:
             null |= indices.is_null().to_numpy(zero_copy_only=False)
             indices = pc.fill_null(indices, 0)
         numbers = indices.to_numpy(zero_copy_only=False)
@@ -48,17 +51,12 @@ def number_keys(columns: list[pa.Array], rows: int) -> Keys:
     return Keys(codes, count, example)
 
 
-def numbers_with_null(column: pa.Array) -> pa.Array:
-    """A number per value of a column, NULL being a value too."""
-    return pc.add(pc.fill_null(_encoded(column).indices.cast(pa.int64()), -1), 1)
-
-
 def _encoded(column: pa.Array) -> pa.Array:
     """A dictionary of the values; to Arrow 0.0 and -0.0 are two, to a query one."""
     if pa.types.is_dictionary(column.type):
         return column
     if pa.types.is_floating(column.type):
-        column = pc.add(column.cast(pa.float64()), 0.0)
+        column = pc.add(as_type(column, pa.float64()), 0.0)
     return column.dictionary_encode()
 
 

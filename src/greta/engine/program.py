@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, assert_never
 
 import numpy as np
@@ -399,8 +400,7 @@ def clip_sets(template: Template) -> list[tuple[int, ...]]:
 
 
 def _slices(lists: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    pointers = np.cumsum([0, *(len(items) for items in lists)], dtype=np.int32)
-    return pointers, _small([item for items in lists for item in items])
+    return _small([0, *accumulate(map(len, lists))]), _small([item for items in lists for item in items])
 
 
 def _small(items: list[int]) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ from greta.engine.codes import Decoder
 from greta.engine.columns import Columns
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
-from greta.engine.partitions import Frame, number_keys, numbers_with_null
+from greta.engine.partitions import Frame, number_keys
 from greta.engine.run import Block, Numbers
 from greta.engine.tables import contiguous
 from greta.engine.times import Clock
@@ -69,8 +69,8 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
         return Groups(np.zeros(count, dtype=np.int64), {}, whole=False)
     if set(plan.group) == set(plan.partitioning.common) and not scopes:
         return Groups(np.arange(count), values, whole=True)
-    # A group may be NULL where a scope has no value: number it as a value of its own.
-    keys = number_keys([numbers_with_null(array) for array in values.values()], count)
+    # A group may be NULL where a scope has no value: that is a group of its own.
+    keys = number_keys(list(values.values()), count, null_is_a_value=True)
     attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
 

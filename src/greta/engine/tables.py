@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from greta.errors import DataError, SchemaError, did_you_mean
 from greta.plan.nodes import AttributeType
@@ -102,4 +105,17 @@ def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One array of a column, however many chunks it came in."""
     if not isinstance(column, pa.ChunkedArray):
         return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=column.type)
+
+
+def as_type(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """The array in that type, itself where it has it: a cast costs more than the work on a few events."""
+    return array if array.type == type_ else array.cast(type_)
+
+
+def without_nulls(array: pa.Array, value: object) -> NDArray[Any]:
+    """The values, with this one in place of NULL."""
+    filled = pc.fill_null(array, value) if array.null_count else array
+    return np.asarray(filled.to_numpy(zero_copy_only=False))

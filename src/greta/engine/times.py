@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.tables import contiguous
+from greta.engine.tables import as_type, contiguous
 from greta.errors import DataError
 from greta.plan.nodes import Window
 
@@ -87,7 +87,7 @@ class Clock:
             if seconds.size and seconds.max() > 2**52:
                 _refuse(pa.array(seconds > 2**52), name, "too large for a number of seconds")
             return np.asarray(seconds * 1_000)
-        numbers = column.cast(pa.float64()).to_numpy()
+        numbers = as_type(column, pa.float64()).to_numpy()
         bad = ~np.isfinite(numbers)
         if bad.any():
             _refuse(pa.array(bad), name, "not a finite number")
@@ -114,7 +114,7 @@ class Clock:
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedArray:
     try:
-        return column.cast(type_)
+        return as_type(column, type_)
     except pa.ArrowInvalid as error:
         raise DataError(
             f"time column {name!r} holds a time out of range: {error}\n"

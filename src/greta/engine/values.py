@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from greta.engine.tables import contiguous
+from greta.engine.tables import as_type, contiguous
 from greta.errors import DataError
 from greta.lang.nodes import (
     Aggregate,
@@ -106,7 +106,7 @@ def prepare(column: pa.ChunkedArray) -> pa.Array:
         largest = pc.max(array).as_py()
         array = array.cast(pa.int64()) if largest is None or largest < 2**63 else _double(array)
     elif pa.types.is_integer(array.type):
-        array = array.cast(pa.int64())
+        array = as_type(array, pa.int64())
     return _known(array) if pa.types.is_floating(array.type) else array
 
 
