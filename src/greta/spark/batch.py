@@ -79,7 +79,8 @@ def aggregate(
     answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
     merged = None if labels is None else merged_columns(labels, answers)
     tasks = tasks or parallelism(df.sparkSession)
-    job = _job(plans, schema, time, type, numbers, tasks, None if cut == "measure" else cut)
+    direct = merged is None and set(plans[0].partitioning.common) <= set(plans[0].group)
+    job = _job(plans, schema, time, type, numbers, tasks, direct, None if cut == "measure" else cut)
     if cut == "measure":
         channels = (replace(channel, ranges=_measured(df, channel, job)) for channel in job.channels)
         job = replace(job, channels=tuple(channels))
@@ -89,7 +90,7 @@ def aggregate(
         .repartitionById(job.tasks, named("task"))
         .sortWithinPartitions("channel", "slab")
     )
-    if merged is None and set(plans[0].partitioning.common) <= set(plans[0].group):
+    if job.direct:
         answer = answers[0]
         rows = events.mapInArrow(
             partial(answer_directly, job=job, schema=answer.travelling), declared(neutral(answer.travelling))
@@ -138,6 +139,7 @@ def _job(
     type_: str,
     numbers: Numbers,
     tasks: int,
+    direct: bool,
     cut: float | None,
 ) -> Job:
     attributes = dict.fromkeys(name for plan in plans for name in plan.attributes)
@@ -168,6 +170,7 @@ def _job(
         types=types,
         numbers=numbers,
         tasks=tasks,
+        direct=direct,
     )
 
 

@@ -16,7 +16,7 @@ CODE = pa.int16()
 """How an event type travels where its name need not; the code after the last known type stands for all others."""
 
 SLAB = "\x00slab"
-"""Column with the number of an event's time range, or of its share of the keys; no DataFrame has such a name."""
+"""Column with the number of an event's time range, where ranges overlap; no DataFrame has such a name."""
 
 SHARE = "\x00share"
 """Column with the number of a partition's share: the top bits of its key's hash.
@@ -42,8 +42,10 @@ class Channel:
     ranges: Ranges | None
 
     def cut(self, plan: Plan) -> Cut | None:
-        """Which windows each range answers for a query."""
-        return None if self.ranges is None else Cut(column=SLAB, windows=self.ranges.windows(plan))
+        """Which windows each range answers for a query; ranges that do not overlap answer all they have."""
+        if self.ranges is None or not self.ranges.overlap:
+            return None
+        return Cut(column=SLAB, windows=self.ranges.windows(plan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Job:
     """Event types by code, where the type column travels as a code; None where it travels as text."""
     numbers: Numbers
     tasks: int
+    direct: bool
+    """Whether no group of the only query has partitions in two tasks, so that rows need not meet again."""
 
     @property
     def wire(self) -> list[str]:
@@ -84,13 +88,20 @@ class Job:
         return pa.schema([self.schema.field(name) for name in channel.columns])
 
     def packed_schema(self, channel: Channel) -> pa.Schema:
-        """The events of a channel in a blob, without a type where all have the same."""
+        """The events of a channel in a blob, with what must travel with each of them: every byte is copied often.
+
+        No type where all have the same, no share where no parts are summed, no range where the time tells it.
+        """
         fields = [
             pa.field(name, CODE) if name == self.type and self.types is not None else self.schema.field(name)
             for name in channel.columns
             if name != self.type or not self.one_type
         ]
-        return pa.schema([*fields, pa.field(SHARE, pa.int16()), pa.field(SLAB, pa.int64())])
+        if channel.ranges is None or not self.direct:
+            fields.append(pa.field(SHARE, pa.int16()))
+        if channel.ranges is not None and channel.ranges.overlap:
+            fields.append(pa.field(SLAB, pa.int64()))
+        return pa.schema(fields)
 
 
 def relevant_types(plans: list[Plan], types: tuple[str, ...] | None) -> frozenset[int] | None:

@@ -56,6 +56,11 @@ class Ranges:
     within: int
     step: int
 
+    @property
+    def overlap(self) -> bool:
+        """Whether an event may be in several ranges, and windows in a range that does not own them."""
+        return self.within > self.step
+
     def windows(self, plan: Plan) -> int:
         """How many of a query's windows a range owns."""
         assert plan.window is not None

@@ -8,8 +8,9 @@ memory depends on how many events are open at once, and not on how many it reads
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from greta.engine.times import Clock
 from greta.kernels.sorting import argsort, order_by_group
 from greta.spark.columns import arrive, depart, neutral
 from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, Job
+from greta.spark.ranges import Ranges
 
 Int = NDArray[np.int64]
 
@@ -67,9 +69,7 @@ def _pack_channel(
     share = (place & ((1 << SHARE_BITS) - 1)).astype(np.int64)
     rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:
-        time = arrive(_one(columns[job.time]), job.schema.field(job.time).type)
-        clock = Clock.of(time.type, job.time)
-        first, last = channel.ranges.number(clock.read(pa.chunked_array([time]), job.time), clock)
+        first, last = _ranges_of(arrive(_one(columns[job.time]), job.schema.field(job.time).type), channel.ranges, job)
         if (first == last).all():
             slab = first
         else:
@@ -85,15 +85,24 @@ def _pack_channel(
     rows, slab, task = rows[order], slab[order], task[order]
     packed = job.packed_schema(channel)
     take = pa.array(rows)
-    shares = pa.array(share[rows].astype(np.int16))
-    arrays = [
-        pa.array(code[rows])
-        if name == job.type and job.types is not None
-        else arrive(_one(columns[name]).take(take), type_)
-        for name, type_ in zip(packed.names[:-2], packed.types[:-2], strict=True)
-    ]
-    sorted_batch = pa.RecordBatch.from_arrays([*arrays, shares, pa.array(slab)], schema=packed)
-    return _blobs(sorted_batch, task, slab, number)
+
+    def column(name: str, type_: pa.DataType) -> pa.Array:
+        if name == SHARE:
+            return pa.array(share[rows].astype(np.int16))
+        if name == SLAB:
+            return pa.array(slab)
+        if name == job.type and job.types is not None:
+            return pa.array(code[rows])
+        return arrive(_one(columns[name]).take(take), type_)
+
+    arrays = [column(name, type_) for name, type_ in zip(packed.names, packed.types, strict=True)]
+    return _blobs(pa.RecordBatch.from_arrays(arrays, schema=packed), task, slab, number)
+
+
+def _ranges_of(time: pa.Array, ranges: Ranges, job: Job) -> tuple[Int, Int]:
+    """(first, last) time range of each event."""
+    clock = Clock.of(time.type, job.time)
+    return ranges.number(clock.read(pa.chunked_array([time]), job.time), clock)
 
 
 def _by_task_and_slab(task: Int, slab: Int) -> Int:
@@ -146,7 +155,8 @@ class _Sweep:
     """Rows in order of their slab, handed on when nothing more can come for them and they are worth a call."""
 
     schema: pa.Schema
-    column: str
+    slabs: Callable[[pa.RecordBatch], Int]
+    """Per row of a batch: its slab."""
     held: list[pa.RecordBatch] = field(default_factory=list)
     rows: int = 0
     reached: int | None = None
@@ -162,7 +172,7 @@ class _Sweep:
     def _complete(self, slab: int) -> Iterator[pa.Table]:
         done, open_ = [], []
         for batch in self.held:
-            at = int(np.searchsorted(batch.column(self.column).to_numpy(), slab))
+            at = int(np.searchsorted(self.slabs(batch), slab))
             if at:
                 done.append(batch.slice(0, at))
             if at < batch.num_rows:
@@ -177,8 +187,13 @@ class _Sweep:
             yield pa.Table.from_batches(done, schema=self.schema)
 
 
-def _swept(batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], column: str) -> Iterator[tuple[int, pa.Table]]:
-    """(channel, complete rows) from blobs that come in order of channel and slab."""
+def _swept(
+    batches: Iterable[pa.RecordBatch], kinds: Sequence[tuple[pa.Schema, Callable[[pa.RecordBatch], Int]]]
+) -> Iterator[tuple[int, pa.Table]]:
+    """(channel, complete rows) from blobs that come in order of channel and slab.
+
+    ``kinds`` per channel: the schema of its blobs, and the slabs of a batch's rows.
+    """
     sweep: _Sweep | None = None
     now = -1
     for batch in batches:
@@ -187,7 +202,7 @@ def _swept(batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], column: 
             if sweep is None or number != now:
                 if sweep is not None:
                     yield from ((now, table) for table in sweep.rest())
-                sweep, now = _Sweep(schemas[number], column), number
+                sweep, now = _Sweep(*kinds[number]), number
             yield from ((now, table) for table in sweep.add(slab, blobs[at].as_buffer()))
     if sweep is not None:
         yield from ((now, table) for table in sweep.rest())
@@ -195,14 +210,23 @@ def _swept(batches: Iterable[pa.RecordBatch], schemas: list[pa.Schema], column: 
 
 def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Channel, pa.Table]]:
     """Complete events by channel, as the engine reads them."""
-    schemas = [job.packed_schema(channel) for channel in job.channels]
-    for number, table in _swept(batches, schemas, SLAB):
+    kinds = [(job.packed_schema(channel), partial(_slabs, channel=channel, job=job)) for channel in job.channels]
+    for number, table in _swept(batches, kinds):
         if job.one_type:
             table = table.append_column(job.type, _decode(pa.array(np.zeros(len(table), dtype=np.int8)), job))
         elif job.types is not None:
             at = table.schema.get_field_index(job.type)
             table = table.set_column(at, job.type, _decode(_one(table.column(at)), job))
         yield job.channels[number], table
+
+
+def _slabs(batch: pa.RecordBatch, channel: Channel, job: Job) -> Int:
+    """Per event: the number of its time range, or of its share of the keys."""
+    if channel.ranges is None:
+        return np.asarray(batch.column(SHARE).to_numpy())
+    if channel.ranges.overlap:
+        return np.asarray(batch.column(SLAB).to_numpy())
+    return _ranges_of(batch.column(job.time), channel.ranges, job)[0]
 
 
 def _decode(codes: pa.Array, job: Job) -> pa.Array:
@@ -225,7 +249,7 @@ def aggregate_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa
             needed = list(dict.fromkeys((job.time, job.type, *plan.attributes)))
             parts = partials(
                 replace(plan, group=(*plan.group, SHARE)),
-                table.select([*needed, SHARE, SLAB]),
+                table.select([*needed, SHARE, *([SLAB] if SLAB in table.column_names else [])]),
                 time=job.time,
                 type=job.type,
                 numbers=job.numbers,
@@ -264,12 +288,16 @@ def finish_groups(
 ) -> Iterator[pa.RecordBatch]:
     """Blobs of partial rows → rows; with labels, those of several queries under common columns."""
     parts = [partial_schema(plan, job.schema, job.numbers) for plan in job.plans]
-    for number, table in _swept(batches, parts, WINDOW):
+    for number, table in _swept(batches, [(schema, _windows) for schema in parts]):
         rows = finish_partials(job.plans[number], job.schema, table, time=job.time, numbers=job.numbers)
         rows = depart(rows, schemas[number])
         if labels is not None:
             rows = _spread(rows, labels[number], common)
         yield from _leave(rows)
+
+
+def _windows(batch: pa.RecordBatch) -> Int:
+    return np.asarray(batch.column(WINDOW).to_numpy())
 
 
 def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
