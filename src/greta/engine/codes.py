@@ -75,12 +75,16 @@ def _plain_codes(array: pa.Array) -> Codes:
 
 def _float_codes(array: pa.Array) -> Codes:
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
-    numbers = without_nulls(array, 0.0) + 0.0  # -0.0 and 0.0 are one value
-    bits = numbers.view(np.int64)
-    codes = bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+    codes = double_codes(without_nulls(array, 0.0))
     if nulls is not None:
         codes[nulls] = NOTHING
-    return np.asarray(codes)
+    return codes
+
+
+def double_codes(numbers: NDArray[np.float64]) -> Codes:
+    """Integers in the order of the doubles."""
+    bits = (numbers + 0.0).view(np.int64)  # -0.0 and 0.0 are one value
+    return np.asarray(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
 
 
 def _decode_floats(codes: Codes) -> pa.Array:

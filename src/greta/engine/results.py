@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.codes import Decoder
+from greta.engine.codes import Decoder, double_codes
 from greta.engine.columns import Columns
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
@@ -124,15 +124,12 @@ def merge(parts: list[Merged]) -> Merged:
 
 def _order(merged: Merged) -> Int:
     """By group and window; values of one place in an order of their own, so that rounding has one outcome."""
-    low, high = int(merged.window.min()), int(merged.window.max())
-    if (int(merged.group.max()) + 1) * (high - low + 1) < 2**62:
-        order = argsort(merged.group * (high - low + 1) + (merged.window - low))
-    else:
-        order = np.lexsort((merged.window, merged.group))
-    if all(column.dtype != np.float64 or _whole(column) for column in merged.adds.values()):
-        return order
     columns = [column for column in merged.adds.values() if column.dtype == np.float64]
-    return np.lexsort((*columns, merged.window, merged.group))
+    values = [] if all(_whole(column) for column in columns) else [double_codes(column) for column in columns]
+    order = np.arange(len(merged.group))
+    for key in (*values, merged.window, merged.group):
+        order = order[argsort(key[order])]
+    return order
 
 
 def _whole(column: NDArray[np.float64]) -> bool:

@@ -328,9 +328,12 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
         return 1
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))
-    most = min(_MOST_LANES, 4 * overlap, longest)
-    while 2 * at_once <= most and content * (1 + 2 * at_once / overlap) * 2 * at_once * number_bytes <= _CACHE:
-        at_once *= 2
+    most = min(_MOST_LANES, math.ceil(4 * overlap), longest)
+    while at_once < most:
+        more = min(2 * at_once, most)
+        if content * (1 + more / overlap) * more * number_bytes > _CACHE:
+            break
+        at_once = more
     return at_once
 
 

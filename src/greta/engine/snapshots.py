@@ -19,7 +19,7 @@ import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -32,7 +32,7 @@ from greta.engine.stream_jobs import StreamJob
 from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.errors import GretaError
 
-FORMAT = 3
+FORMAT = 4
 """Version of what is stored; a store of another version is refused."""
 
 CHUNK_BYTES = 256 * 1024
@@ -104,6 +104,11 @@ class Chunk:
     low: int
     high: int
 
+    @property
+    def fields(self) -> tuple[str, int, int, int, int]:
+        """What makes the chunk anew."""
+        return self.key, self.rows, self.bytes, self.low, self.high
+
 
 @dataclass(slots=True)
 class Index:
@@ -126,7 +131,9 @@ class Index:
 
     def pack(self, layout: str) -> bytes:
         """As bytes, with the version and the layout's fingerprint."""
-        return json.dumps({"format": FORMAT, "layout": layout, **asdict(self)}).encode()
+        stored = {name: [chunk.fields for chunk in getattr(self, name)] for name in ("chunks", "totals")}
+        known = {"first": self.first, "timer": self.timer, "folded": self.folded, **stored}
+        return json.dumps({"format": FORMAT, "layout": layout, **known}).encode()
 
     @staticmethod
     def unpack(value: bytes | None, layout: str) -> Index:
@@ -144,7 +151,7 @@ class Index:
                 "the checkpoint's state was stored for another query: it lacks events or columns that this one needs\n"
                 "hint: go on with the old query, or start the new one with a new checkpoint"
             )
-        chunks, totals = ([Chunk(**chunk) for chunk in read[name]] for name in ("chunks", "totals"))
+        chunks, totals = ([Chunk(*chunk) for chunk in read[name]] for name in ("chunks", "totals"))
         return Index(read["first"], read["timer"], chunks, read["folded"], totals)
 
 

@@ -12,8 +12,10 @@ from greta.kernels.compiler import inner, kernel
 
 _BITS = 11
 _DIGITS = 1 << _BITS
-_SHORT = 48
-"""Below this length an insertion sort is faster than the passes of a radix sort."""
+_RUN = 20
+"""Up to this length an insertion sort is fastest."""
+_SHORT = 160
+"""Up to this length merging is faster than the passes of a radix sort, each of which counts all digits."""
 
 
 @inner
@@ -91,16 +93,7 @@ def sort_pairs(
 ) -> None:
     """Sort the first ``n`` keys, and the items with them, in place; stable."""
     if n <= _SHORT:
-        for i in range(1, n):
-            key = keys[i]
-            item = items[i]
-            j = i - 1
-            while j >= 0 and keys[j] > key:
-                keys[j + 1] = keys[j]
-                items[j + 1] = items[j]
-                j -= 1
-            keys[j + 1] = key
-            items[j + 1] = item
+        _merge_pairs(keys, items, keys_scratch, items_scratch, n)
         return
     low = keys[0]
     high = keys[0]
@@ -136,3 +129,45 @@ def sort_pairs(
     if passes % 2 == 1:
         keys_scratch[:n] = keys[:n]
         items_scratch[:n] = items[:n]
+
+
+@inner
+def _merge_pairs(
+    keys: NDArray[np.int64],
+    items: NDArray[np.int64],
+    keys_scratch: NDArray[np.int64],
+    items_scratch: NDArray[np.int64],
+    n: int,
+) -> None:
+    """Sort short runs by insertion, then merge them pair by pair."""
+    for start in range(0, n, _RUN):
+        for i in range(start + 1, min(start + _RUN, n)):
+            key = keys[i]
+            item = items[i]
+            j = i - 1
+            while j >= start and keys[j] > key:
+                keys[j + 1] = keys[j]
+                items[j + 1] = items[j]
+                j -= 1
+            keys[j + 1] = key
+            items[j + 1] = item
+    length = _RUN
+    while length < n:
+        for start in range(0, n - length, 2 * length):
+            stop = min(start + 2 * length, n)
+            # The left run steps aside; what is merged never overtakes what is left of the right one.
+            for i in range(length):
+                keys_scratch[i] = keys[start + i]
+                items_scratch[i] = items[start + i]
+            left, right, at = 0, start + length, start
+            while left < length:
+                if right < stop and keys[right] < keys_scratch[left]:
+                    keys[at] = keys[right]
+                    items[at] = items[right]
+                    right += 1
+                else:
+                    keys[at] = keys_scratch[left]
+                    items[at] = items_scratch[left]
+                    left += 1
+                at += 1
+        length *= 2

@@ -7,6 +7,9 @@ works as well, and the first task of each worker loads the kernels by itself, in
 from __future__ import annotations
 
 import gc
+import importlib
+from pathlib import Path
+from zipimport import zipimporter
 
 from pyspark import daemon
 
@@ -19,8 +22,32 @@ def load_kernels() -> None:
     warm("exact")
 
 
+def keep_unchanged_archives() -> None:
+    """Let ``importlib.invalidate_caches`` read the contents of an archive again only where the file has changed.
+
+    Spark calls it before every task, and reading the list of its own archive of sources took 0.14 s each time.
+    """
+    read_again = zipimporter.invalidate_caches
+    known: dict[str, tuple[int, int]] = {}
+
+    def read_changed(importer: zipimporter) -> None:
+        try:
+            found = Path(importer.archive).stat()
+        except OSError:
+            read_again(importer)
+            return
+        stamp = (found.st_mtime_ns, found.st_size)
+        if known.get(importer.archive) != stamp:
+            read_again(importer)
+            known[importer.archive] = stamp
+
+    zipimporter.invalidate_caches = read_changed  # type: ignore[assignment, method-assign]
+    importlib.invalidate_caches()
+
+
 if __name__ == "__main__":
     load_kernels()
+    keep_unchanged_archives()
     # Workers collect garbage after every task. What is loaded here is none, and walking it took 0.1 s each time.
     gc.collect()
     gc.freeze()

@@ -22,6 +22,7 @@ from greta.engine.stream_jobs import StreamJob, readable, relevant
 from greta.engine.tables import contiguous
 from greta.errors import DataError
 from greta.spark.columns import arrive, depart
+from greta.spark.stream_buckets import bucket_keys
 
 BadRecords = Literal["stop", "skip"]
 
@@ -54,7 +55,7 @@ class Packer:
         """Pack a task's events."""
         if _is_first_task():
             keys = [
-                at * self.buckets + number
+                self._key(at, number)
                 for at, job in enumerate(self.jobs)
                 for number in range(self.buckets if job.common else 1)
             ]
@@ -79,11 +80,14 @@ class Packer:
         for at, (job, place) in enumerate(zip(self.jobs, self.places, strict=True)):
             numbers = batch.column(place).to_numpy() % self.buckets
             for number, part in _by_bucket(job, table, numbers):
-                keys.append(at * self.buckets + number)
+                keys.append(self._key(at, number))
                 blobs.append(to_bytes(part))
         if bad and not keys:
-            keys, blobs = [0], [b""]
+            keys, blobs = [self._key(0, 0)], [b""]
         return _packed(keys, blobs, [bad, *[0] * (len(keys) - 1)] if keys else [])
+
+    def _key(self, job: int, number: int) -> int:
+        return bucket_keys(len(self.jobs) * self.buckets)[job * self.buckets + number]
 
     def _refuse(self, table: pa.Table, good: NDArray[np.bool_]) -> None:
         row = table.slice(int(np.argmin(good)), 1).to_pylist()[0]

@@ -19,6 +19,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from greta.engine.partials import WINDOW
 from greta.engine.snapshots import ChunkCache, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
+from greta.spark.stream_buckets import bucket_keys
 from greta.spark.stream_checkpoint import filesystem
 
 LateEvents = Callable[[pa.Table, int], None]
@@ -70,7 +71,7 @@ def _batch() -> int:
 
 
 class OpenWindows(StatefulProcessor):
-    """Steps buckets; a bucket's key is its query's number times ``buckets`` plus its own."""
+    """Steps buckets; the place of a bucket's key is its query's number times ``buckets`` plus its own."""
 
     def __init__(
         self,
@@ -87,6 +88,7 @@ class OpenWindows(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Name the state."""
         self.handle = handle
+        self.places = {key: place for place, key in enumerate(bucket_keys(len(self.jobs) * self.buckets))}
         self.index = handle.getValueState("index", "value BINARY")
         self.chunks = handle.getMapState("chunks", "key STRING", "value BINARY")
 
@@ -108,7 +110,8 @@ class OpenWindows(StatefulProcessor):
         """Nothing to close: the store is Spark's."""
 
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
-        query = key // self.buckets
+        place = self.places[key]
+        query = place // self.buckets
         job = self.jobs[query]
         owner = f"{_property('sql.streaming.queryId')}/{key}"
         found = step(job, _SparkStore(self), tables, watermark, cache=_CACHE, owner=owner, early=self.early)
@@ -119,7 +122,7 @@ class OpenWindows(StatefulProcessor):
             self.handle.registerTimer(wanted)
         if found.late.num_rows and self.late_events is not None:
             if isinstance(self.late_events, ParquetLateEvents):
-                self.late_events(found.late, _batch(), key)
+                self.late_events(found.late, _batch(), place)
             else:
                 self.late_events(found.late, _batch())
         yield _report(query, job, found, bad)
