@@ -26,7 +26,7 @@ _WARM_UP_EVENTS = 8
 _WARM_UP_SECONDS = 60.0
 _ELSEWHERE = {"spark-1", "spark-2", "flink"}
 """Strategies whose memory is that of other processes, and is not measured."""
-_REPEATS = 5
+_REPEATS = 25
 _REPEAT_SECONDS = 1.0
 """Runs shorter than this in all are repeated; the median counts."""
 
