@@ -100,6 +100,19 @@ def test_a_process_that_outlives_its_limit_is_stopped_and_not_finished():
     assert (outcome["status"], outcome["reason"]) == ("did not finish", "time")
 
 
+def test_an_interrupted_run_leaves_no_process_behind(monkeypatch):
+    started = []
+
+    def interrupt(process, *rest):
+        started.append(process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "_watch", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        runner.run_process({"experiment": "events-falling", "place": 8, "strategy": "sase", "seconds": 60}, 60, 1e12)
+    assert started[0].returncode is not None
+
+
 def test_a_process_that_breaks_is_a_failed_run_with_its_reason():
     outcome = runner.run_process({"experiment": "no such", "place": 0, "strategy": "sase", "seconds": 1}, 1, 1e12)
     assert outcome["status"] == "failed"

@@ -95,10 +95,15 @@ def run_process(job: dict[str, Any], seconds: float, memory: float) -> dict[str,
             text=True,
             start_new_session=True,
         )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(job))
-        process.stdin.close()
-        outcome = _watch(process, Path(errors.name), seconds, memory)
+        try:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(job))
+            process.stdin.close()
+            outcome = _watch(process, Path(errors.name), seconds, memory)
+        except BaseException:
+            # It leads a session of its own, so Ctrl-C does not reach it.
+            _stop(process)
+            raise
         if outcome is not None:
             return outcome
         output.seek(0)
