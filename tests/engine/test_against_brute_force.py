@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from greta.baselines import brute_force
 from greta.engine import aggregate
@@ -77,6 +79,29 @@ PLAINEST = [
 @given(case=cases())
 def test_counts_alone_without_edge_predicates_agree_with_brute_force(query: str, numbers: Any, case: Case) -> None:
     check(Case(query, case.events), numbers)
+
+
+SCOPED_NEGATIONS = (
+    "SEQ(A a2, C c2, NOT SEQ(A, NOT C c1, A a1)) WHERE [C.h]",
+    "SEQ(A a, NOT SEQ(B b, NOT C c1, B b2), C c)+ WHERE [C.h]",
+    "SEQ(A a, NOT SEQ(B b, NOT C c1, B b2), C c) WHERE [C.h] AND [B.s]",
+    "SEQ(A a+, NOT SEQ(B b, NOT A n, C c1), C c) WHERE [a.h, n.h] AND [C.s]",
+    "SEQ(A a, NOT C n, B b) WHERE [a.h, n.h] AND [b.s, n.s]",
+    "SEQ(A a, NOT SEQ(B n, C m), B b) WHERE [a.h, n.h] AND [b.s, m.s]",
+)
+_WORDS = st.sampled_from(("p", "q", None))
+_SCOPED = st.lists(st.tuples(st.sampled_from("ABC"), st.integers(0, 2), _WORDS, _WORDS), min_size=2, max_size=9)
+
+
+@pytest.mark.parametrize("query", SCOPED_NEGATIONS)
+@given(drawn=_SCOPED)
+def test_scopes_of_trends_reach_into_every_not_as_with_brute_force(query: str, drawn: list[Any]) -> None:
+    times = np.cumsum([step for _, step, _, _ in drawn]).tolist()
+    events = [{"type": t, "time": at, "h": h, "s": s} for at, (t, _, h, s) in zip(times, drawn, strict=True)]
+    schema = pa.schema([("type", pa.string()), ("time", pa.int64()), ("h", pa.string()), ("s", pa.string())])
+    text = f"RETURN COUNT(*) AS n PATTERN {query} WITHIN 8 seconds SLIDE 4 seconds"
+    got = aggregate(pa.Table.from_pylist(events, schema), text).to_pylist()
+    assert rows(got) == rows(brute_force.aggregate(events, text))
 
 
 @pytest.mark.slow

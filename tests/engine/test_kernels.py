@@ -25,9 +25,15 @@ NONE = np.empty(0, dtype=np.int64)
 
 
 @given(st.lists(WHOLE, max_size=200))
-def test_radix_sort_orders_any_integers_and_is_stable(keys: list[int]) -> None:
+def test_sorting_orders_any_integers(keys: list[int]) -> None:
     order = argsort(np.array(keys, dtype=np.int64)).tolist()
     assert order == sorted(range(len(keys)), key=keys.__getitem__)
+
+
+@given(st.integers(0, 400), st.sampled_from((3, 1000, 2**40, 2**63 - 1)), st.integers(0, 2**32 - 1))
+def test_sorting_is_stable_at_every_length(length: int, largest: int, seed: int) -> None:
+    keys = np.random.default_rng(seed).integers(-largest, largest, length)
+    assert argsort(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 @given(st.lists(st.integers(-1, 5), max_size=50))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 import zipfile
 from pathlib import Path
 from zipimport import zipimporter
@@ -17,12 +18,25 @@ from greta.spark.daemon import keep_unchanged_archives
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An archive of modules on the path, in a process whose archives are read again where they change."""
     file = tmp_path / "modules.zip"
-    write(file, "first_in_archive")
+    write(file, "first_in_archive", "inside/__init__")
     monkeypatch.syspath_prepend(str(file))
-    monkeypatch.setattr(zipimporter, "invalidate_caches", zipimporter.invalidate_caches)
-    pkgutil.get_importer(str(file))
+    read = zipimporter.invalidate_caches
+
+    def count(importer: zipimporter) -> None:
+        READ.append(importer.archive)
+        read(importer)
+
+    monkeypatch.setattr(zipimporter, "invalidate_caches", count)
+    for place in (file, file / "inside"):
+        pkgutil.get_importer(str(place))
+    monkeypatch.delitem(sys.modules, "inside", raising=False)
     keep_unchanged_archives()
+    READ.clear()
     return file
+
+
+READ: list[str] = []
+"""Archives that were read again."""
 
 
 def write(file: Path, *modules: str) -> None:
@@ -32,19 +46,22 @@ def write(file: Path, *modules: str) -> None:
 
 
 def test_a_module_added_to_an_archive_is_found(archive: Path) -> None:
-    write(archive, "first_in_archive", "second_in_archive")
+    assert importlib.import_module("inside").value == 1
+    write(archive, "first_in_archive", "second_in_archive", "inside/__init__", "inside/second")
     importlib.invalidate_caches()
     assert importlib.import_module("second_in_archive").value == 1
+    assert importlib.import_module("inside.second").value == 1
 
 
 def test_an_archive_that_has_not_changed_is_not_read_again(archive: Path) -> None:
-    importer = pkgutil.get_importer(str(archive))
-    assert isinstance(importer, zipimporter)
-    before = importer._files  # type: ignore[attr-defined]
     importlib.invalidate_caches()
-    assert importer._files is before  # type: ignore[attr-defined]
+    assert str(archive) not in READ
 
 
-def test_an_archive_that_is_gone_is_no_error(archive: Path) -> None:
-    archive.unlink()
+def test_an_archive_that_was_gone_for_a_while_is_read_again(archive: Path) -> None:
+    aside = archive.with_suffix(".aside")
+    archive.rename(aside)
     importlib.invalidate_caches()
+    aside.rename(archive)
+    importlib.invalidate_caches()
+    assert importlib.import_module("first_in_archive").value == 1

@@ -6,7 +6,7 @@ latest start among the matches that end there; so negative templates run once, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,9 +98,16 @@ def window_breaks(templates: tuple[Template, ...], barriers: list[list[Barriers]
 
 def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:
     template = negative.template
-    scopes = tuple(s for s in range(len(stream.plan.partitioning.scopes)) if _touches(stream, s, template))
-    frame = stream.frame(template, scopes, keep_all=False)
-    inner = all_barriers(stream, template, frame, tuple(sorted({*positive_scopes, *scopes})))
+    own, nested = template.variables, _nested(template)
+    # A value that only a NOT within this one has tells matches apart as well, if it must be the trend's.
+    scopes = tuple(
+        at
+        for at, scope in enumerate(stream.plan.partitioning.scopes)
+        if scope.variables & own or (at in positive_scopes and scope.variables & nested)
+    )
+    frame = stream.frame_of(own | nested if scopes else own, scopes, keep_all=False)
+    frame = replace(frame, mask=frame.mask & np.uint64(stream.mask_of(own)))
+    inner = all_barriers(stream, template, frame, scopes)
     latest = _latest_starts(stream, template, frame, inner)
     partition = np.repeat(np.arange(len(frame.offsets) - 1), np.diff(frame.offsets))
     hit = np.flatnonzero(latest != NOTHING)
@@ -109,36 +116,36 @@ def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positiv
     shared_scopes = [scopes[at] for at in shared]
     own_key = _keys(frame, shared)
     parent_key = _keys(parent, [positive_scopes.index(s) for s in shared_scopes])
-    # A parent partition whose value no negative event has meets only the matches without any value.
-    fallback = parent_key.copy()
-    fallback[1:] = -1
-    known, own = np.unique(own_key, axis=1, return_inverse=True)
-    own = own.reshape(-1)
-    names = {tuple(key): at for at, key in enumerate(known.T.tolist())}
-    of_partition = (
-        np.array(
-            [
-                names.get(tuple(key), names.get(tuple(other), -1))
-                for key, other in zip(parent_key.T.tolist(), fallback.T.tolist(), strict=True)
-            ],
-            dtype=np.int64,
-        )
-        if shared
-        else _common_lookup(known[0], parent_key[0])
-    )
+    known, number = np.unique(own_key, axis=1, return_inverse=True)
+    of_partition = _lookup(known, parent_key) if shared else _common_lookup(known[0], parent_key[0])
     by_end = argsort(time)
-    group = own[partition[hit]].astype(np.int32)
+    group = number.reshape(-1)[partition[hit]].astype(np.int32)
     offsets, order = order_by_group(group, known.shape[1], by_end)
     return Barriers(of_partition, offsets, time[order], latest[hit][order])
 
 
-def _touches(stream: Stream, scope: int, template: Template) -> bool:
-    return not stream.plan.partitioning.scopes[scope].variables.isdisjoint(template.variables)
+def _nested(template: Template) -> frozenset[str]:
+    """The variables of all NOTs within a template."""
+    return frozenset[str]().union(*(n.template.variables | _nested(n.template) for n in template.negatives))
 
 
 def _keys(frame: Frame, scopes: list[int]) -> Int:
     """[common number and scope values, partition]"""
     return np.vstack((frame.common[None, :], frame.scope_values[scopes]))
+
+
+def _lookup(known: Int, wanted: Int) -> Int:
+    """Per wanted key: its place among the known ones, with "none" for values that no negative event has."""
+    names = {tuple(key): at for at, key in enumerate(known.T.tolist())}
+    beginnings = {key[:length] for key in names for length in range(1, len(key) + 1)}
+
+    def place(common: int, *values: int) -> int:
+        found: tuple[int, ...] = (common,)
+        for value in values:
+            found = (*found, value) if (*found, value) in beginnings else (*found, -1)
+        return names.get(found, -1)
+
+    return np.array([place(*key) for key in wanted.T.tolist()], dtype=np.int64)
 
 
 def _common_lookup(known: Int, wanted: Int) -> Int:
@@ -152,11 +159,11 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
     """Per event of the frame: the latest start of a match that ends there."""
     time = stream.time[frame.rows]
     if not template.transitions:
-        return time
+        return np.where(frame.mask != 0, time, NOTHING)
     compiler = Compiler(stream.columns, stream.bits, frame.rows, time)
-    cuts = middle_gaps(stream, template, frame, inner)
+    gaps = middle_gaps(stream, template, frame, inner)
     automaton = compiler.compile(
-        template, cuts, [Slot(SlotKind.TRENDS)], [Slot(SlotKind.MAX, template.variables)], double=True
+        template, gaps, [Slot(SlotKind.TRENDS)], [Slot(SlotKind.MAX, template.variables)], double=True
     )
     # Only a start counts: the extreme is the time of the event that begins the match.
     automaton = automaton._replace(

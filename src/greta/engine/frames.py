@@ -12,7 +12,7 @@ from greta.engine.columns import Columns
 from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
 from greta.engine.tables import as_type, contiguous, require_event_types, without_nulls
 from greta.engine.times import Clock
-from greta.plan.nodes import Plan, Template
+from greta.plan.nodes import Plan
 
 Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
@@ -84,17 +84,13 @@ class Stream:
             owned = cut.owned(columns, keys, clock.lowest_window)
         return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order, owned)
 
-    def frame(self, template: Template, scopes: tuple[int, ...], keep_all: bool) -> Frame:
-        """The events that a template's variables may take, cut by common attributes and by scopes."""
-        return self.frame_of(template.variables, scopes, keep_all)
-
     def frame_of(self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool) -> Frame:
         """The events that some variables may take (or all), cut by common attributes and by scopes."""
-        wanted = self._mask_of(variables)
+        wanted = self.mask_of(variables)
         frame = plain_frame(self.offsets, self.order, self.mask, wanted, keep_all)
         for at in scopes:
             scope = self.plan.partitioning.scopes[at]
-            bits = self._mask_of(scope.variables)
+            bits = self.mask_of(scope.variables)
             bound = None
             if keep_all:
                 bound = ((self.type_mask & ~np.uint64(bits)) == 0) & (self.type_mask != 0)
@@ -107,7 +103,8 @@ class Stream:
             self._scope_keys[attribute] = number_keys([self.columns.attribute(attribute)], self.columns.length)
         return self._scope_keys[attribute]
 
-    def _mask_of(self, variables: frozenset[str]) -> int:
+    def mask_of(self, variables: frozenset[str]) -> int:
+        """The bits of some variables."""
         return sum(1 << self.bits[name] for name in variables)
 
 

@@ -69,8 +69,9 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
         return Groups(np.zeros(count, dtype=np.int64), {}, whole=False)
     if set(plan.group) == set(plan.partitioning.common) and not scopes:
         return Groups(np.arange(count), values, whole=True)
-    # A group may be NULL where a scope has no value: that is a group of its own.
-    keys = number_keys(list(values.values()), count, null_is_a_value=True)
+    # A group may be NULL where a scope has no value: that is a group of its own. Dictionaries may hold a word twice.
+    plain = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in values.values()]
+    keys = number_keys(plain, count, null_is_a_value=True)
     attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
 

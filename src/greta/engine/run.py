@@ -111,9 +111,9 @@ class Execution:
         slots = self.plan.slots
         automata = []
         for template, barriers in zip(self.plan.templates, self.barriers, strict=True):
-            cuts = middle_gaps(self.stream, template, self.frame, barriers)
+            gaps = middle_gaps(self.stream, template, self.frame, barriers)
             adds = [slots[at] for at in number.adds]
-            automata.append(compiler.compile(template, cuts, adds, [slots[at] for at in number.maxes], number.double))
+            automata.append(compiler.compile(template, gaps, adds, [slots[at] for at in number.maxes], number.double))
         length = len(self.time)
         events = Events(
             offsets=self.frame.offsets,

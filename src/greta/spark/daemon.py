@@ -28,18 +28,21 @@ def keep_unchanged_archives() -> None:
     Spark calls it before every task, and reading the list of its own archive of sources took 0.14 s each time.
     """
     read_again = zipimporter.invalidate_caches
-    known: dict[str, tuple[int, int]] = {}
+    known: dict[tuple[str, str], tuple[int, int]] = {}
 
     def read_changed(importer: zipimporter) -> None:
+        # Every directory in an archive has an importer, with a list, of its own.
+        place = (importer.archive, importer.prefix)
         try:
             found = Path(importer.archive).stat()
         except OSError:
+            known.pop(place, None)
             read_again(importer)
             return
         stamp = (found.st_mtime_ns, found.st_size)
-        if known.get(importer.archive) != stamp:
+        if known.get(place) != stamp:
             read_again(importer)
-            known[importer.archive] = stamp
+            known[place] = stamp
 
     zipimporter.invalidate_caches = read_changed  # type: ignore[assignment, method-assign]
     importlib.invalidate_caches()

@@ -63,7 +63,7 @@ class Job:
     numbers: Numbers
     tasks: int
     direct: bool
-    """Whether no group of the only query has partitions in two tasks, so that rows need not meet again."""
+    """Whether no group of the only query has parts of a window in two tasks, so that rows need not meet again."""
 
     @property
     def wire(self) -> list[str]:

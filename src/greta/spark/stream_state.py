@@ -17,7 +17,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from greta.engine.partials import WINDOW
-from greta.engine.snapshots import ChunkCache, Step, from_bytes, step, to_bytes
+from greta.engine.snapshots import ChunkCache, StateError, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.spark.stream_buckets import bucket_keys
 from greta.spark.stream_checkpoint import filesystem
@@ -110,6 +110,11 @@ class OpenWindows(StatefulProcessor):
         """Nothing to close: the store is Spark's."""
 
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
+        if key not in self.places:
+            raise StateError(
+                "the checkpoint's state is of another version of greta, or was stored with other buckets\n"
+                "hint: go on with the version and the options that wrote it, or start with a new checkpoint"
+            )
         place = self.places[key]
         query = place // self.buckets
         job = self.jobs[query]

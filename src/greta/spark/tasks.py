@@ -157,7 +157,8 @@ class _Sweep:
     schema: pa.Schema
     slabs: Callable[[pa.RecordBatch], Int]
     """Per row of a batch: its slab."""
-    held: list[pa.RecordBatch] = field(default_factory=list)
+    held: list[tuple[pa.RecordBatch, Int | None]] = field(default_factory=list)
+    """Batches, with their slabs once they have been worked out."""
     rows: int = 0
     reached: int | None = None
 
@@ -166,24 +167,27 @@ class _Sweep:
             yield from self._complete(slab)
         self.reached = slab
         batch = pa.ipc.read_record_batch(blob, self.schema)
-        self.held.append(batch)
+        self.held.append((batch, None))
         self.rows += batch.num_rows
 
     def _complete(self, slab: int) -> Iterator[pa.Table]:
-        done, open_ = [], []
-        for batch in self.held:
-            at = int(np.searchsorted(self.slabs(batch), slab))
+        done: list[pa.RecordBatch] = []
+        open_: list[tuple[pa.RecordBatch, Int | None]] = []
+        for batch, known in self.held:
+            slabs = self.slabs(batch) if known is None else known
+            at = int(np.searchsorted(slabs, slab))
             if at:
                 done.append(batch.slice(0, at))
             if at < batch.num_rows:
-                open_.append(batch.slice(at))
+                open_.append((batch.slice(at), slabs[at:]))
+        self.held = open_
         if done:
-            self.held, self.rows = open_, sum(batch.num_rows for batch in open_)
+            self.rows = sum(batch.num_rows for batch, _ in open_)
             yield pa.Table.from_batches(done, schema=self.schema)
 
     def rest(self) -> Iterator[pa.Table]:
         if self.held:
-            done, self.held, self.rows = self.held, [], 0
+            done, self.held, self.rows = [batch for batch, _ in self.held], [], 0
             yield pa.Table.from_batches(done, schema=self.schema)
 
 
