@@ -13,7 +13,6 @@ part *Streaming* of ``docs/benchmarks-spark.md``.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
 import os
@@ -28,10 +27,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from spark_batch import processor_seconds
 
 import greta.spark
 from greta import datasets
@@ -87,17 +86,6 @@ def batch_table(batch: Any) -> Any:
 
 def read(spark: SparkSession, place: Path, **options: Any) -> DataFrame:
     return spark.readStream.schema(SCHEMA).options(**options).parquet(str(place))
-
-
-def processor_seconds() -> float:
-    """Processor time so far of all that this process started: the JVM and its Python workers."""
-    total = 0.0
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            # Workers that ended are counted where they were waited for.
-            total += times.user + times.system + times.children_user + times.children_system
-    return total
 
 
 def throughput(spark: SparkSession, way: str, place: Path, warm_up: int) -> dict[str, Any]:

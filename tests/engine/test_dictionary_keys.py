@@ -28,3 +28,10 @@ def rows(column: pa.Array | pa.ChunkedArray) -> list[tuple[object, ...]]:
 )
 def test_a_dictionary_gives_the_partitions_of_its_words(column: pa.Array | pa.ChunkedArray) -> None:
     assert rows(column) == rows(pa.array(WORDS))
+
+
+def test_a_group_of_several_partitions_is_one_row_though_its_dictionary_has_the_word_twice() -> None:
+    twice = pa.DictionaryArray.from_arrays([0, 0, 1, 1], ["a", "a"])
+    table = pa.table({"type": ["A"] * 4, "time": [1, 2, 3, 4], "g": twice, "x": [1, 1, 2, 2]})
+    query = "RETURN g, COUNT(*) AS n PATTERN A+ WHERE [g, x] GROUP-BY g"
+    assert [(row["g"], row["n"]) for row in greta.aggregate(table, query).to_pylist()] == [("a", 6.0)]

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from greta.engine.snapshots import StateError
 from greta.spark.stream_buckets import bucket_keys, spark_hash
+from greta.spark.stream_state import OpenWindows
 
 
 def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:
@@ -30,3 +32,10 @@ def test_no_two_buckets_have_the_same_key() -> None:
 
 def test_eight_buckets_go_to_eight_tasks_of_two_hundred() -> None:
     assert len(set((spark_hash(np.array(bucket_keys(8))) % 200).tolist())) == 8
+
+
+def test_state_under_a_key_that_no_bucket_has_is_refused() -> None:
+    windows = OpenWindows((), 8, early=False, late_events=None)
+    windows.places = {key: place for place, key in enumerate(bucket_keys(8))}
+    with pytest.raises(StateError, match="another version of greta, or was stored with other buckets"):
+        next(windows._step(3, [], 0, 0, fired=1))

@@ -25,7 +25,7 @@ def load_kernels() -> None:
 def keep_unchanged_archives() -> None:
     """Let ``importlib.invalidate_caches`` read the contents of an archive again only where the file has changed.
 
-    Spark calls it before every task, and reading the list of its own archive of sources took 0.14 s each time.
+    Spark calls it before every task; reading the list of its own archive of sources takes 0.14 s.
     """
     read_again = zipimporter.invalidate_caches
     known: dict[tuple[str, str], tuple[int, int]] = {}

@@ -71,7 +71,8 @@ def aggregate_stream(
     - ``buckets``: how many parts the partitions are dealt into, and so the most tasks that work at a time. Like the
       query's columns it is fixed by the checkpoint.
     - ``checkpoint``: the directory that the sink will use as its ``checkpointLocation``. A checkpoint that belongs to a
-      query which this one cannot go on from is then refused here; otherwise the first micro-batch refuses it.
+      query which this one cannot go on from is then refused here; otherwise by the first micro-batch that meets its
+      state.
     - ``metrics``: the name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
       ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
       milliseconds). Several queries have ``late_events_0`` and so on, too.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from greta.engine.aggregate import run
 from greta.engine.frames import Stream
 from greta.engine.partials import WINDOW, finish_partials, partial_schema, partials
+from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.kernels.sorting import argsort, order_by_group
 from greta.spark.columns import arrive, depart, neutral
@@ -69,7 +70,9 @@ def _pack_channel(
     share = (place & ((1 << SHARE_BITS) - 1)).astype(np.int64)
     rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:
-        first, last = _ranges_of(arrive(_one(columns[job.time]), job.schema.field(job.time).type), channel.ranges, job)
+        first, last = _ranges_of(
+            arrive(contiguous(columns[job.time]), job.schema.field(job.time).type), channel.ranges, job
+        )
         if (first == last).all():
             slab = first
         else:
@@ -93,7 +96,7 @@ def _pack_channel(
             return pa.array(slab)
         if name == job.type and job.types is not None:
             return pa.array(code[rows])
-        return arrive(_one(columns[name]).take(take), type_)
+        return arrive(contiguous(columns[name]).take(take), type_)
 
     arrays = [column(name, type_) for name, type_ in zip(packed.names, packed.types, strict=True)]
     return _blobs(pa.RecordBatch.from_arrays(arrays, schema=packed), task, slab, number)
@@ -220,7 +223,7 @@ def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Chann
             table = table.append_column(job.type, _decode(pa.array(np.zeros(len(table), dtype=np.int8)), job))
         elif job.types is not None:
             at = table.schema.get_field_index(job.type)
-            table = table.set_column(at, job.type, _decode(_one(table.column(at)), job))
+            table = table.set_column(at, job.type, _decode(contiguous(table.column(at)), job))
         yield job.channels[number], table
 
 
@@ -265,7 +268,7 @@ def aggregate_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa
 
 
 def _pack_partials(parts: pa.Table, number: int, job: Job) -> pa.RecordBatch:
-    window = _one(parts.column(WINDOW)).to_numpy()
+    window = contiguous(parts.column(WINDOW)).to_numpy()
     plan = job.plans[number]
     # Equal groups of a window must meet: by window where there are many, else by group.
     place = window if plan.window is not None else _hash_groups(parts, len(plan.group))
@@ -279,7 +282,7 @@ def _hash_groups(parts: pa.Table, attributes: int) -> Int:
     """A number per row that depends on its group alone, the same in every process."""
     total = np.zeros(parts.num_rows, dtype=np.int64)
     for at in range(attributes):
-        encoded = pc.dictionary_encode(_one(parts.column(f"group_{at}")), null_encoding="encode")
+        encoded = pc.dictionary_encode(contiguous(parts.column(f"group_{at}")), null_encoding="encode")
         hashes = np.array(
             [zlib.crc32(repr(value).encode()) for value in encoded.dictionary.to_pylist()], dtype=np.int64
         )
@@ -315,9 +318,3 @@ def _spread(rows: pa.Table, label: pa.Scalar, schema: pa.Schema) -> pa.Table:
     for name, type_ in zip(schema.names[1:], schema.types[1:], strict=True):
         columns.append(rows.column(name) if name in rows.column_names else pa.nulls(rows.num_rows, type_))
     return pa.table(columns, schema=schema)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=column.type)
