@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.types import DataType
 
 from greta.engine.aggregate import plan_for
 from greta.engine.run import Numbers
 from greta.engine.tables import require_column
 from greta.errors import GretaError
 from greta.plan.nodes import Plan
-from greta.spark.columns import Answer, arrived, arrow_schema, declared, in_seconds, named, neutral, outgoing
+from greta.spark.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
 from greta.spark.filters import useful
 from greta.spark.jobs import SHARE_BITS, Channel, Job, relevant_types
 from greta.spark.queries import Queries, labelled, merged_columns
@@ -95,7 +93,7 @@ def aggregate(
         rows = events.mapInArrow(
             partial(answer_directly, job=job, schema=answer.travelling), declared(neutral(answer.travelling))
         )
-        return _final(rows, answer.names, answer.final)
+        return finished(rows, answer.names, answer.final)
     parts = (
         events.mapInArrow(partial(aggregate_events, job=job), declared(BLOBS))
         .repartitionById(job.tasks, named("task"))
@@ -105,13 +103,7 @@ def aggregate(
     finish = partial(
         finish_groups, job=job, schemas=[answer.travelling for answer in answers], labels=names, common=common
     )
-    return _final(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
-
-
-def _final(rows: DataFrame, names: Sequence[str], types: Sequence[DataType]) -> DataFrame:
-    """Rows that left Python, under their names and in the caller's types."""
-    columns = zip(rows.columns, names, types, strict=True)
-    return rows.select(*(arrived(column, type_).alias(name) for column, name, type_ in columns))
+    return finished(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
 
 
 def parallelism(spark: SparkSession) -> int:

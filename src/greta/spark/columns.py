@@ -6,10 +6,11 @@ end; the engine sees them as Arrow timestamps without a zone, meaning UTC.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
@@ -133,7 +134,13 @@ def neutral(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(f"c{at}", type_) for at, type_ in enumerate(schema.types)])
 
 
-def arrived(name: str, final: T.DataType) -> Column:
+def finished(rows: DataFrame, names: Sequence[str], types: Sequence[T.DataType]) -> DataFrame:
+    """Rows that left Python under neutral names, in the caller's names and types."""
+    columns = zip(rows.columns, names, types, strict=True)
+    return rows.select(*(_arrived(column, type_).alias(name) for column, name, type_ in columns))
+
+
+def _arrived(name: str, final: T.DataType) -> Column:
     """A travelling column in its final type."""
     column = named(name)
     match final:

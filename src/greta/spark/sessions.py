@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+if hasattr(socket, "AF_UNIX"):
+    # Over TCP, a task's last few bytes wait 40 ms for an acknowledgement that the other side delays.
+    _DEFAULTS["spark.python.unix.domain.socket.enabled"] = "true"
 _LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",

@@ -22,7 +22,7 @@ from greta.engine.tables import require_column
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
-from greta.spark.columns import Answer, arrived, arrow_schema, declared, named, outgoing
+from greta.spark.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
 from greta.spark.queries import Queries, labelled, merged_columns
 from greta.spark.stream_checkpoint import claim, stream_layout
 from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
@@ -114,8 +114,8 @@ def aggregate_stream(
         _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows\nhint: rename it with AS")
         common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, labels, early, merges)
-    rows = results.select("query", "final", "blob").mapInArrow(unpack, declared(common))
-    return rows.select(*(arrived(name, kind).alias(name) for name, kind in zip(common.names, final, strict=True)))
+    rows = results.select("query", "final", "blob").mapInArrow(unpack, declared(neutral(common)))
+    return finished(rows, common.names, final)
 
 
 def _require(holds: bool, message: str) -> None:

@@ -21,7 +21,7 @@ from greta.engine.snapshots import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, readable, relevant
 from greta.engine.tables import contiguous
 from greta.errors import DataError
-from greta.spark.columns import arrive, depart
+from greta.spark.columns import arrive, depart, neutral
 from greta.spark.stream_buckets import bucket_keys
 
 BadRecords = Literal["stop", "skip"]
@@ -193,4 +193,4 @@ class Unpacker:
                 columns[field.name] if field.name in columns else pa.nulls(rows.num_rows, field.type)
                 for field in self.schema
             ]
-            yield from pa.table(spread, schema=self.schema).to_batches()
+            yield from pa.table(spread, schema=neutral(self.schema)).to_batches()
