@@ -27,7 +27,7 @@ check: test ## the same as make test
 
 unit: $(READY) ## run the tests alone, those in a browser included where there is one
 	@$(PYTHON) tools/browser.py
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY) ## check style and formatting
 	$(BIN)/ruff check .
