@@ -4,9 +4,10 @@
 
 Claims: at 20k partitions and at least 100k events per micro-batch, Q1 (k = 60) takes in at least twice as many events
 per second as Spark's own ``groupBy(window('10 minutes', '10 seconds'), sector).count()``, on ``local[2]``. Both run in
-one session with the same settings, one after the other, on the same files; first runs of each, not measured, warm the
-session up, and micro-batches count from the one on at which the first window has ended, so that state has its full
-size. Processor time is that of the JVM and all Python workers. Writes ``benchmarks/results/spark-stream.json`` and the
+one session with the same settings, in turns, on the same files; first runs of each, not measured, warm the session up,
+and micro-batches count from the one on at which the first window has ended, so that state has its full size. Each
+size is run several times: how Java compiles Spark's own count differs by half from run to run. Processor time is that
+of the JVM and all Python workers. Writes ``benchmarks/results/spark-stream.json`` and the
 part *Streaming* of ``docs/benchmarks-spark.md``.
 """
 
@@ -199,14 +200,26 @@ def ratios(own: dict[str, Any], other: dict[str, Any]) -> dict[str, float]:
     }
 
 
-def batched(runs: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The runs of both ways, side by side."""
-    return [runs[at : at + len(WAYS)] for at in range(0, len(runs), len(WAYS))]
+def in_turns(spark: SparkSession, place: Path, warm_up: int, repeats: int) -> tuple[list[dict[str, Any]], Any]:
+    """(the median run of either way, the median of the ratios with the least and the largest)"""
+    runs: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    for _ in range(repeats):
+        for way, done in runs.items():
+            done.append(throughput(spark, way, place, warm_up))
+            print(json.dumps(done[-1]), flush=True)
+    pairs = [ratios(*pair) for pair in zip(*runs.values(), strict=True)]
+    found = {name: statistics.median(pair[name] for pair in pairs) for name in pairs[0]}
+    speeds = [pair["events_per_second"] for pair in pairs]
+    return [_median_run(done) for done in runs.values()], {**found, "least": min(speeds), "most": max(speeds)}
+
+
+def _median_run(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return sorted(runs, key=lambda run: run["events_per_second"])[len(runs) // 2]
 
 
 def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
     """All figures."""
-    found: dict[str, Any] = {"throughput": [], "growth": [], "densities": [], "latency": []}
+    found: dict[str, Any] = {"throughput": [], "ratios": [], "growth": [], "densities": [], "latency": []}
     sizes = options.events[:1] if options.quick else options.events
 
     def files(events: int, partitions: int, rate: float = options.rate) -> tuple[Path, int]:
@@ -220,15 +233,10 @@ def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> 
             place, warm_up = files(min(sizes), 20_000)
             throughput(spark, way, place, warm_up)
     for events in sizes:
-        place, warm_up = files(events, 20_000)
-        for way in WAYS:
-            found["throughput"].append({"partitions": 20_000, **throughput(spark, way, place, warm_up)})
-            print(json.dumps(found["throughput"][-1]), flush=True)
-    found["ratios"] = [
-        {"events_per_batch": events, **ratios(*pair)}
-        for events, pair in zip(sizes, batched(found["throughput"]), strict=True)
-    ]
-    print(json.dumps(found["ratios"]), flush=True)
+        runs, ratio = in_turns(spark, *files(events, 20_000), 1 if options.quick else options.repeats)
+        found["throughput"] += [{"partitions": 20_000, **run} for run in runs]
+        found["ratios"].append({"events_per_batch": events, **ratio})
+        print(json.dumps(found["ratios"][-1]), flush=True)
     if options.quick:
         return found
     for partitions in (1_000, 200_000):
@@ -256,18 +264,20 @@ def page(result: dict[str, Any]) -> str:
             f"`python benchmarks/spark_stream.py`: Q1 (WITHIN 10 minutes SLIDE 10 seconds, k = 60) beside Spark's own "
             f"`groupBy(window('10 minutes', '10 seconds'), sector).count()`, both in one session on `local[2]` with "
             f"the same settings and files, {result['rate']:,.0f} generated trades per second of event time, two files "
-            f"per micro-batch, after {WARM_UPS} runs of each that are not measured. {result['machine']}; PySpark "
+            f"per micro-batch, after {WARM_UPS} runs of each that are not measured; the median of {result['repeats']} "
+            f"pairs of runs in turns. {result['machine']}; PySpark "
             f"{result['versions']['spark']}, Python {result['versions']['python']}."
         ),
         "",
         (
             "| events per micro-batch, 20,000 partitions | greta ÷ Spark, events per second (at least 2) "
-            "| Spark ÷ greta, processor time |"
+            "| least and most | Spark ÷ greta, processor time |"
         ),
-        "|--:|--:|--:|",
+        "|--:|--:|--:|--:|",
     ]
     lines += [
-        f"| {one['events_per_batch']:,} | {one['events_per_second']:.2f} | {one['processor']:.2f} |"
+        f"| {one['events_per_batch']:,} | {one['events_per_second']:.2f} | {one['least']:.2f} to {one['most']:.2f} "
+        f"| {one['processor']:.2f} |"
         for one in result["ratios"]
     ]
     lines += [
@@ -332,6 +342,7 @@ def main() -> None:
     parser.add_argument(
         "--events", type=int, nargs="+", default=[1_000_000, 400_000, 100_000], help="sizes of micro-batches, in events"
     )
+    parser.add_argument("--repeats", type=int, default=3, help="pairs of runs at each size")
     parser.add_argument("--batches", type=int, default=6, help="micro-batches that count")
     parser.add_argument("--seconds", type=float, default=90.0, help="length of each latency run")
     parser.add_argument("--rate", type=float, default=2_000.0, help="events per second of event time")
@@ -358,6 +369,7 @@ def main() -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {loads}",
         "versions": versions,
         "rate": options.rate,
+        "repeats": options.repeats,
         **found,
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)
