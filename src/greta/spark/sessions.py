@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import socket
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +30,15 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-if hasattr(socket, "AF_UNIX"):
-    # Over TCP, a task's last few bytes wait 40 ms for an acknowledgement that the other side delays.
-    _DEFAULTS["spark.python.unix.domain.socket.enabled"] = "true"
 _LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
 }
+
+_LONGEST_SOCKET = 103
+"""Bytes of a Unix domain socket's path on the system that takes the fewest."""
+_SOCKET_NAME = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
+"""What Spark adds to the directory."""
 
 
 def session(master: str = "local[*]", **conf: str) -> SparkSession:
@@ -54,9 +60,33 @@ def session(master: str = "local[*]", **conf: str) -> SparkSession:
     settings = _DEFAULTS | {"spark.driver.extraJavaOptions": quiet}
     if master.startswith("local"):
         settings |= _LOCAL_DEFAULTS
+        if directory := _socket_directory():
+            # Over TCP, a task's last few bytes wait 40 ms for an acknowledgement that the other side delays.
+            settings["spark.python.unix.domain.socket.enabled"] = "true"
+            settings["spark.python.unix.domain.socket.dir"] = directory
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings |= {name.replace("_", "."): value for name, value in conf.items()}
     builder = SparkSession.builder.master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+@cache
+def _socket_directory() -> str | None:
+    """A directory for this process's sockets to its workers, gone when it ends; None where none can be had.
+
+    Spark would leave sockets behind in the system's directory, and fail where that has a long name.
+    """
+    if not hasattr(socket, "AF_UNIX"):
+        return None
+    for parent in (tempfile.gettempdir(), "/tmp"):
+        try:
+            directory = tempfile.mkdtemp(prefix="greta-", dir=parent)
+        except OSError:
+            continue
+        if len(os.fsencode(directory)) + _SOCKET_NAME <= _LONGEST_SOCKET:
+            atexit.register(shutil.rmtree, directory, ignore_errors=True)
+            return directory
+        Path(directory).rmdir()
+    return None
