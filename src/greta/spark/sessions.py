@@ -61,7 +61,7 @@ def session(master: str = "local[*]", **conf: str) -> SparkSession:
     if master.startswith("local"):
         settings |= _LOCAL_DEFAULTS
         if directory := _socket_directory():
-            # Over TCP, a task's last few bytes wait 40 ms for an acknowledgement that the other side delays.
+            # Over TCP a task with little data takes some 30 ms longer.
             settings["spark.python.unix.domain.socket.enabled"] = "true"
             settings["spark.python.unix.domain.socket.dir"] = directory
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
