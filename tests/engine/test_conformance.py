@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from greta.engine import aggregate
-from greta.engine.aggregate import plan_for
+from greta.engine.aggregate import aggregate
 from greta.engine.partials import finish_partials, output_schema, partials
+from greta.engine.planning import plan_for
 from greta.engine.tables import to_table
 
 FILES = sorted((Path(__file__).parents[1] / "conformance").glob("*.json"))

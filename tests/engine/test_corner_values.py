@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from greta import aggregate
-from greta.baselines import brute_force
-from greta.engine.aggregate import plan_for
 from greta.engine.partials import finish_partials, partials
+from greta.engine.planning import plan_for
+from greta_research import brute_force
 
 INF, NAN = math.inf, math.nan
 STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])

@@ -110,7 +110,7 @@ def test_a_query_without_partitions_is_cut_by_time_and_runs_in_several_tasks(spa
     )
     df = frame(spark, events)
     assert rows(greta.spark.aggregate(df, query, tasks=4).toArrow()) == rows(greta.aggregate(events, query))
-    from greta.engine.aggregate import plan_for
+    from greta.engine.planning import plan_for
     from greta.spark.ranges import plan_ranges
 
     ranges = plan_ranges((plan_for(query, events.schema, "time", "type"),), None)
@@ -197,7 +197,7 @@ CONDITIONS = [
 def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> None:
     from pyspark.sql.functions import coalesce, lit
 
-    from greta.engine.aggregate import plan_for
+    from greta.engine.planning import plan_for
     from greta.spark.filters import useful
 
     chance = random.Random(7)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greta.engine.aggregate import plan_for
+from greta.engine.planning import plan_for
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan
 from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import greta
 from greta.engine import snapshots
-from greta.engine.aggregate import plan_for
 from greta.engine.partials import finish_partials
+from greta.engine.planning import plan_for
 from greta.engine.snapshots import (
     ChunkCache,
     Index,

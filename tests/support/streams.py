@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from greta.baselines.brute_force.patterns import Rest, atoms, branches, steps
 from greta.lang.nodes import (
     Atom,
     Conjunction,
@@ -32,6 +31,7 @@ from greta.lang.nodes import (
     Star,
 )
 from greta.lang.printer import print_pattern
+from greta_research.brute_force.patterns import Rest, atoms, branches, steps
 
 TYPES = ("A", "B", "C", "D")
 OTHER_TYPE = "Z"

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from greta.engine.codes import Decoder
 from greta.engine.frames import Stream
+from greta.engine.planning import plan_for
 from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block
 from greta.engine.run import Execution, Numbers
-from greta.engine.tables import Events, attribute_type, require_column, schema_of, to_table
-from greta.errors import DataError, GretaError, SchemaError
+from greta.engine.tables import Events, require_column, to_table
+from greta.errors import GretaError
 from greta.lang.nodes import Query
-from greta.plan.analyze import analyze
 from greta.plan.nodes import Plan, SlotKind
 
 
@@ -45,22 +45,6 @@ def aggregate(
     needed = list(dict.fromkeys((time, type, *plan.attributes)))
     stream = Stream.of(plan, table.select(needed), time, type)
     return run(stream, numbers)
-
-
-def plan_for(query: Query | str | Plan, schema: pa.Schema, time: str, type_: str) -> Plan:
-    """The plan of a query for events of an Arrow schema."""
-    if isinstance(query, Plan):
-        query = query.query
-    for name in (time, type_):
-        if schema.names.count(name) > 1:
-            raise DataError(f"the events have several columns named {name!r}")
-    try:
-        return analyze(query, schema_of(schema))
-    except SchemaError as error:
-        unusable = [f"{field.name} ({field.type})" for field in schema if attribute_type(field.type) is None]
-        if unusable:
-            error.hint = f"{error.hint}; queries cannot use columns of these types: {', '.join(unusable[:20])}"
-        raise
 
 
 def run(stream: Stream, numbers: Numbers) -> pa.Table:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,8 @@ from numpy.typing import NDArray
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
 from greta.engine.tables import contiguous, without_nulls
 from greta.engine.values import evaluate, prepare
-from greta.lang.nodes import (
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    Negative,
-    Not,
-    Or,
-)
+from greta.lang.nodes import Attribute, Expression
+from greta.plan.conditions import attributes, rebuilt
 
 
 @dataclass(slots=True)
@@ -112,31 +103,9 @@ class Columns:
 
 def plain(expression: Expression) -> Expression:
     """The expression without variables: what is computed from one event's attributes."""
-    return rewrite(expression, lambda attribute: Attribute("", attribute.name))
-
-
-def rewrite(expression: Expression, change: Callable[[Attribute], Expression]) -> Expression:
-    """A copy with every attribute changed."""
-    match expression:
-        case Attribute():
-            return change(expression)
-        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
-            return replace(expression, left=rewrite(left, change), right=rewrite(right, change))
-        case Negative(operand=operand) | Not(operand=operand):
-            return replace(expression, operand=rewrite(operand, change))
-        case And(parts=parts) | Or(parts=parts):
-            return replace(expression, parts=tuple(rewrite(part, change) for part in parts))
-        case _:
-            return expression
+    return rebuilt(expression, lambda leaf: Attribute("", leaf.name) if isinstance(leaf, Attribute) else leaf)
 
 
 def sides(expression: Expression) -> frozenset[bool]:
     """Which events an edge condition speaks of: False the earlier, True the later."""
-    found: set[bool] = set()
-
-    def note(attribute: Attribute) -> Expression:
-        found.add(attribute.next)
-        return attribute
-
-    rewrite(expression, note)
-    return frozenset(found)
+    return frozenset(attribute.next for attribute in attributes(expression))

@@ -1,4 +1,7 @@
-"""Intermediate values → rows: partitions merge into groups, windows get their bounds, aggregates their values."""
+"""Intermediate values → rows: partitions merge into groups, windows get their bounds, aggregates their values.
+
+Merging runs on kernels and imports them when it is called; ``finish`` alone works without them.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.codes import Decoder, double_codes
+from greta.engine.codes import NOTHING, Decoder, double_codes
 from greta.engine.columns import Columns
-from greta.engine.frames import Stream
-from greta.engine.pairs import pair_up
-from greta.engine.partitions import Frame, number_keys
-from greta.engine.run import Block, Numbers
 from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.engine.values import evaluate
-from greta.kernels.numbers import NOTHING
-from greta.kernels.sorting import argsort
 from greta.plan.nodes import Output, Plan, Slot, SlotKind
+
+if TYPE_CHECKING:
+    from greta.engine.frames import Stream
+    from greta.engine.partitions import Frame
+    from greta.engine.run import Block, Numbers
 
 Int = NDArray[np.int64]
 
@@ -52,6 +54,8 @@ class Groups:
 
 def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> Groups:
     """Number the groups of a frame's partitions."""
+    from greta.engine.partitions import number_keys
+
     plan = stream.plan
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
     values: dict[str, pa.Array] = {}
@@ -78,6 +82,8 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
 
 def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     """Results of a block by (group, window); windows without a trend vanish."""
+    from greta.engine.pairs import pair_up
+
     values = block.values[0] if not plan.conjunction else pair_up(plan.slots, *block.values)
     runs = block.runs
     alive = np.flatnonzero(values.adds[0] != 0)
@@ -125,6 +131,8 @@ def merge(parts: list[Merged]) -> Merged:
 
 def _order(merged: Merged) -> Int:
     """By group and window; values of one place in an order of their own, so that rounding has one outcome."""
+    from greta.kernels.sorting import argsort
+
     columns = [column for column in merged.adds.values() if column.dtype == np.float64]
     values = [] if all(_whole(column) for column in columns) else [double_codes(column) for column in columns]
     order = np.arange(len(merged.group))

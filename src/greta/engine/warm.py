@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Literal
 
-from greta.engine.aggregate import aggregate, plan_for
+from greta.engine.aggregate import aggregate
 from greta.engine.frames import Cut
 from greta.engine.partials import partials
+from greta.engine.planning import plan_for
 from greta.engine.run import Numbers
 from greta.engine.tables import to_table
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from greta.engine.aggregate import plan_for
+from greta.engine.planning import plan_for
 from greta.engine.run import Numbers
 from greta.engine.tables import require_column
 from greta.errors import GretaError

@@ -16,8 +16,9 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 from pyspark.sql.functions import udtf
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
-from greta.engine.aggregate import plan_for, run
+from greta.engine.aggregate import run
 from greta.engine.frames import Stream
+from greta.engine.planning import plan_for
 from greta.engine.run import Numbers
 from greta.engine.tables import require_column
 from greta.errors import GretaError

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
-from greta.engine.aggregate import plan_for
+from greta.engine.planning import plan_for
 from greta.engine.run import Numbers
 from greta.engine.stream_jobs import StreamJob, stored_schema
 from greta.engine.tables import require_column

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
-from greta.engine import aggregate
-from greta.engine.aggregate import plan_for
+from greta.engine.aggregate import aggregate
+from greta.engine.planning import plan_for
 from greta.plan.nodes import Plan, Window
 from greta.studio import sources
 
