@@ -32,8 +32,8 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
@@ -76,8 +76,8 @@ def test_a_query_with_every_clause_becomes_a_tree_with_every_field() -> None:
     assert query == Query(
         returns=(
             ReturnAttribute("sector"),
-            ReturnAggregate(Aggregate("COUNT"), "trends"),
-            ReturnAggregate(Aggregate("AVG", "S", "price"), "avg_S_price"),
+            ReturnValue(Aggregate("COUNT"), "trends"),
+            ReturnValue(Aggregate("AVG", "S", "price"), "avg_S_price"),
         ),
         pattern=Plus(Atom("Stock", "S")),
         semantics=Semantics.NEXT,
@@ -95,7 +95,7 @@ def test_a_query_with_every_clause_becomes_a_tree_with_every_field() -> None:
 
 def test_clauses_left_out_take_their_defaults() -> None:
     query = parse("RETURN COUNT(*) PATTERN A")
-    assert query == Query((ReturnAggregate(Aggregate("COUNT"), "count"),), A)
+    assert query == Query((ReturnValue(Aggregate("COUNT"), "count"),), A)
     assert (query.semantics, query.min_length, query.window) == (Semantics.ANY, 1, None)
 
 
@@ -230,7 +230,7 @@ def test_an_equivalence_lists_common_and_scoped_attributes() -> None:
     ],
 )
 def test_an_aggregate_has_the_name_it_is_given_or_one_of_its_own(text: str, aggregate: Aggregate, name: str) -> None:
-    assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnAggregate(aggregate, name),)
+    assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnValue(aggregate, name),)
 
 
 def test_having_speaks_of_aggregates_names_and_constants() -> None:

@@ -17,12 +17,14 @@ from greta.plan.partitions import set_partitioning
 from greta.plan.predicates import classify_predicates
 from greta.plan.shape import check_shape
 from greta.plan.templates import build_templates
+from greta.plan.trend_values import check_trend_values
 from greta.plan.types import check_types
 from greta.plan.windows import set_window
 
 PASSES = (
     resolve_names,
     check_shape,
+    check_trend_values,
     set_window,
     check_types,
     build_automata,

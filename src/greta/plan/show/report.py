@@ -105,6 +105,8 @@ def _clauses(plan: Plan) -> tuple[tuple[str, str], ...]:
         ("Pattern", print_pattern(plan.query.pattern)),
         ("Selection", f"{plan.semantics.value}: {words.SEMANTICS_MEANING[plan.semantics]}"),
     ]
+    if plan.query.maximal:
+        rows.append(("Maximal", "only trends that no other trend contains"))
     if plan.min_length > 1:
         rows.append(("Length", f"at least {plan.min_length} events"))
     rows.append(("Partitions", "; ".join(agreed) or "none: all events together"))
