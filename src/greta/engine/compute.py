@@ -9,7 +9,8 @@ from greta.engine.codes import Decoder
 from greta.engine.frames import Stream
 from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block
 from greta.engine.run import Execution
-from greta.plan.nodes import Plan, SlotKind
+from greta.plan.measures import Combine
+from greta.plan.nodes import Plan
 
 
 def rows(stream: Stream) -> pa.Table:
@@ -30,22 +31,23 @@ def merged_groups(stream: Stream) -> tuple[Merged, Groups]:
 
 
 def decoders(stream: Stream) -> dict[int, Decoder]:
-    """Per extreme slot: the way from codes back to values."""
+    """Per extreme of an attribute: the way from codes back to values."""
+    double = stream.job.numbers == "double" and not stream.plan.conjunction
     return {
-        at: stream.columns.extremes(slot.attribute)[1]
-        for at, slot in enumerate(stream.plan.slots)
-        if slot.kind in (SlotKind.MIN, SlotKind.MAX) and slot.attribute is not None
+        at: stream.columns.extremes(measure.compared, double)[1]
+        for at, measure in enumerate(stream.plan.measures)
+        if measure.compared is not None
     }
 
 
 def _nothing(plan: Plan) -> Merged:
     none = np.empty(0, dtype=np.int64)
-    extreme = (SlotKind.MIN, SlotKind.MAX)
+    measures = list(enumerate(plan.measures))
     return Merged(
         none,
         none,
-        {at: np.empty(0) for at, slot in enumerate(plan.slots) if slot.kind not in extreme},
-        {at: none for at, slot in enumerate(plan.slots) if slot.kind in extreme},
+        {at: np.empty(0) for at, measure in measures if measure.combine is Combine.ADD},
+        {at: none for at, measure in measures if measure.combine is Combine.MAX},
     )
 
 

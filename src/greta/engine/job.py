@@ -20,7 +20,8 @@ from greta.engine.values import prepare
 from greta.errors import GretaError, SchemaError
 from greta.lang.nodes import Query
 from greta.plan.analyze import analyze
-from greta.plan.nodes import AttributeType, Plan, SlotKind
+from greta.plan.measures import Combine, Measure
+from greta.plan.nodes import AttributeType, Finish, Output, Plan
 
 if TYPE_CHECKING:
     from greta.engine.frames import Cut
@@ -91,13 +92,13 @@ class Job:
 
     @cached_property
     def floating(self) -> frozenset[int]:
-        """The slots whose sums are of floating-point values: they stay doubles in exact mode."""
-        return frozenset(
-            at
-            for at, slot in enumerate(self.plan.slots)
-            if slot.kind is SlotKind.SUM
-            and attribute_type(self.schema.field(slot.attribute).type) is not AttributeType.INTEGER
-        )
+        """The measures that are made of floating-point values: they stay doubles in exact mode."""
+        return frozenset(at for at, measure in enumerate(self.plan.measures) if self._is_floating(measure))
+
+    def _is_floating(self, measure: Measure) -> bool:
+        kinds = (attribute_type(self.schema.field(name).type) for name in measure.summed)
+        parts_of_seconds = measure.timed and self.clock.kind != "whole seconds"
+        return parts_of_seconds or any(kind is not AttributeType.INTEGER for kind in kinds)
 
     @cached_property
     def output_schema(self) -> pa.Schema:
@@ -105,20 +106,22 @@ class Job:
         bounds = self.clock.bounds_type(self.plan.window)
         fields = [pa.field("window_start", bounds), pa.field("window_end", bounds)]
         fields += [pa.field(name, self.schema.field(name).type) for name in self.plan.returned]
-        for output in self.plan.outputs:
-            if output.hidden:
-                continue
-            type_ = pa.float64()
-            if output.function in ("MIN", "MAX"):
-                type_ = self._extreme_type(output.attribute)
-            elif self.numbers == "exact" and output.function != "AVG" and output.slots[0] not in self.floating:
-                type_ = pa.string()
-            fields.append(pa.field(output.name, type_))
+        outputs = {output.name: output for output in self.plan.outputs}
+        for name in self.plan.columns:
+            fields.append(pa.field(name, self._output_type(outputs[name]) if name in outputs else pa.float64()))
         return pa.schema(fields)
+
+    def _output_type(self, output: Output) -> pa.DataType:
+        first = output.measures[0]
+        compared = self.plan.measures[first].compared
+        if compared is not None:
+            return self._extreme_type(compared)
+        counted = output.finish not in (Finish.MEAN, Finish.DEVIATION) and first not in self.floating
+        return pa.string() if self.numbers == "exact" and counted else pa.float64()
 
     @cached_property
     def partial_schema(self) -> pa.Schema:
-        """Names and types of partial rows: a window, GROUP-BY attributes, and per slot its value.
+        """Names and types of partial rows: a window, GROUP-BY attributes, and per measure its value.
 
         A value that adds up has two columns: a plain one, and one of digits for what does not fit it.
         """
@@ -126,12 +129,14 @@ class Job:
         fields += [
             pa.field(f"group_{at}", plain_type(self.schema.field(name).type)) for at, name in enumerate(self.plan.group)
         ]
-        for at, slot in enumerate(self.plan.slots):
-            if slot.kind in (SlotKind.MIN, SlotKind.MAX):
-                fields.append(pa.field(f"slot_{at}", self._extreme_type(slot.attribute)))
+        for at, measure in enumerate(self.plan.measures):
+            whole = self.numbers == "exact" and at not in self.floating
+            number = pa.int64() if whole else pa.float64()
+            if measure.compared is not None:
+                fields.append(pa.field(f"measure_{at}", self._extreme_type(measure.compared)))
             else:
-                whole = self.numbers == "exact" and at not in self.floating
-                fields.append(pa.field(f"slot_{at}", pa.int64() if whole else pa.float64()))
+                fields.append(pa.field(f"measure_{at}", number))
+            if measure.combine is Combine.ADD:
                 fields.append(pa.field(f"wide_{at}", pa.string()))
         return pa.schema(fields)
 

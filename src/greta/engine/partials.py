@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder, encode
+from greta.engine.columns import negated
 from greta.engine.compute import decoders, merged_groups
 from greta.engine.frames import Stream
 from greta.engine.job import WINDOW, Job
@@ -22,10 +24,8 @@ from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, decode_extremes, finish, merge
 from greta.engine.tables import contiguous
 from greta.engine.values import prepare
-from greta.kernels.numbers import NOTHING
-from greta.plan.nodes import SlotKind
-
-_EXTREMES = (SlotKind.MIN, SlotKind.MAX)
+from greta.kernels.layout import NOTHING
+from greta.plan.measures import Combine
 
 
 def partial_rows(stream: Stream) -> pa.Table:
@@ -42,11 +42,14 @@ def write_partials(job: Job, merged: Merged, attributes: dict[str, pa.Array], wa
     columns += [
         _cast(attributes[name].take(index), schema.field(f"group_{at}").type) for at, name in enumerate(plan.group)
     ]
-    for at, slot in enumerate(plan.slots):
-        if slot.kind in _EXTREMES:
-            columns.append(decode_extremes(slot, merged.maxes[at], ways[at]).cast(schema.field(f"slot_{at}").type))
+    for at, measure in enumerate(plan.measures):
+        type_ = schema.field(f"measure_{at}").type
+        if measure.compared is not None:
+            columns.append(decode_extremes(measure, merged.maxes[at], ways[at]).cast(type_))
+        elif measure.combine is Combine.MAX:
+            columns.append(_write_peaks(merged.maxes[at], type_))
         else:
-            columns += _write_numbers(merged.adds[at], schema.field(f"slot_{at}").type)
+            columns += _write_numbers(merged.adds[at], type_)
     return pa.table(columns, schema=schema)
 
 
@@ -56,13 +59,15 @@ def finish_partials(job: Job, parts: pa.Table) -> pa.Table:
     names = [f"group_{at}" for at in range(len(plan.group))]
     keys = number_keys([prepare(parts.column(name)) for name in names], parts.num_rows, null_is_a_value=True)
     adds: dict[int, NDArray[Any]] = {}
-    maxes: dict[int, NDArray[np.int64]] = {}
+    maxes: dict[int, NDArray[Any]] = {}
     ways: dict[int, Decoder] = {}
-    for at, slot in enumerate(plan.slots):
-        column = parts.column(f"slot_{at}")
-        if slot.kind in _EXTREMES:
+    for at, measure in enumerate(plan.measures):
+        column = parts.column(f"measure_{at}")
+        if measure.compared is not None:
             codes, ways[at] = encode(prepare(column))
-            maxes[at] = np.where(codes == NOTHING, NOTHING, -codes) if slot.kind is SlotKind.MIN else codes
+            maxes[at] = negated(codes) if measure.sign < 0 else codes
+        elif measure.combine is Combine.MAX:
+            maxes[at] = _read_peaks(column)
         else:
             adds[at] = _read_numbers(column, parts.column(f"wide_{at}"))
     window = prepare(parts.column(WINDOW)).to_numpy(zero_copy_only=False)
@@ -82,6 +87,17 @@ def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(type_) and not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     return array.cast(type_)
+
+
+def _write_peaks(peaks: NDArray[Any], type_: pa.DataType) -> pa.Array:
+    """Largest values as they are kept, sign included; NULL where there is none."""
+    nothing = -np.inf if peaks.dtype == np.float64 else NOTHING
+    return pa.array(peaks, mask=peaks == nothing).cast(type_)
+
+
+def _read_peaks(column: pa.ChunkedArray) -> NDArray[Any]:
+    nothing = pa.scalar(-np.inf if pa.types.is_floating(column.type) else int(NOTHING), column.type)
+    return np.asarray(contiguous(pc.fill_null(column, nothing)).to_numpy(zero_copy_only=False))
 
 
 def _write_numbers(column: NDArray[Any], type_: pa.DataType) -> list[pa.Array]:

@@ -18,7 +18,8 @@ from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression, print_query
-from greta.plan.nodes import AccessPath, Plan, SlotKind
+from greta.plan.measures import Events, Trends
+from greta.plan.nodes import AccessPath, Plan
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class StreamJob(Job):
             and not template.negatives
             and not self.plan.partitioning.scopes
             and all(link.path is AccessPath.FREE for link in template.links)
-            and all(slot.kind in (SlotKind.TRENDS, SlotKind.EVENTS) for slot in self.plan.slots)
+            and not self.plan.needs_magnitudes
+            and all(isinstance(measure, Trends | Events) for measure in self.plan.measures)
         )
 
     @property

@@ -32,7 +32,7 @@ from greta.plan.nodes import Plan
 def row_bytes(plan: Plan) -> int:
     """Size of a row of totals, about."""
     sources = {(transition.source, transition.link) for transition in plan.templates[0].transitions}
-    return 8 * (2 + len(plan.slots) * (1 + len(sources)))
+    return 8 * (2 + len(plan.measures) * (1 + len(sources)))
 
 
 def count_partitions(job: StreamJob, events: pa.Table) -> int:
@@ -124,7 +124,7 @@ def _partials(job: StreamJob, closed: pa.Table) -> pa.Table:
             Merged(
                 keys.codes.astype(np.int64),
                 closed.column(WINDOW).to_numpy(),
-                {at: closed.column(f"total_{at}").to_numpy() for at in range(len(plan.slots))},
+                {at: closed.column(f"total_{at}").to_numpy() for at in range(len(plan.measures))},
                 {},
             )
         ]

@@ -11,19 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner
 from greta.kernels.layout import (
     EQUALS,
     GREATER,
     GREATER_EQUAL,
     LESS,
     LESS_EQUAL,
-    LINK,
-    VARIABLE,
-    Automaton,
-    Events,
+    NOTHING,
+    Conditions,
 )
-from greta.kernels.numbers import NOTHING, Arena, add_row
+from greta.kernels.numbers import Arena, add_row
+
+Codes = NDArray[np.int64]
 
 _LEAF = 8
 _LOWEST = np.int64(-(2**63) + 1)
@@ -67,12 +67,9 @@ def nodes_for(points: int) -> int:
     return 2 * leaves - 1
 
 
-@kernel
-def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
+def new_boxes(conditions: Conditions, indexes: int, events: int) -> Boxes:
     """Room for the trees of so many BOX indexes over so many events."""
-    dimensions = 1
-    for link in range(automaton.compare_ptr.shape[0] - 1):
-        dimensions = max(dimensions, automaton.compare_ptr[link + 1] - automaton.compare_ptr[link])
+    dimensions = max(1, int(np.diff(conditions.ptr).max(initial=0)))
     if indexes == 0:
         events = 0
     nodes = nodes_for(events)
@@ -90,21 +87,30 @@ def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
 
 
 @inner
-def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int) -> None:
-    """Build the tree of one index over the events ``[first, last)`` that may become its vertices.
+def build(
+    conditions: Conditions,
+    codes: Codes,
+    mask: NDArray[np.uint64],
+    boxes: Boxes,
+    b: int,
+    link: int,
+    variable: int,
+    first: int,
+    last: int,
+) -> None:
+    """Build the tree of one index over the events ``[first, last)`` that may become its vertices: take its variable.
 
     Points are cut at the median of the dimension in which they lie widest apart. O(n log n).
     """
-    link = automaton.index[index, LINK]
-    begin = automaton.compare_ptr[link]
-    dimensions = automaton.compare_ptr[link + 1] - begin
-    bit = np.uint64(1) << np.uint64(automaton.index[index, VARIABLE])
+    begin = conditions.ptr[link]
+    dimensions = conditions.ptr[link + 1] - begin
+    bit = np.uint64(1) << np.uint64(variable)
     size = 0
     for i in range(first, last):
         boxes.position[b, i - first] = -1
-        usable = events.mask[i] & bit != np.uint64(0)
+        usable = mask[i] & bit != np.uint64(0)
         for d in range(dimensions):
-            if events.codes[automaton.comparison[automaton.compare[begin + d], 0], i] == NOTHING:
+            if codes[conditions.comparison[conditions.compare[begin + d], 0], i] == NOTHING:
                 usable = False
         if usable:
             boxes.points[b, size] = i - first
@@ -121,11 +127,11 @@ def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int
         node = boxes.stack[top]
         low = boxes.stack[top + 1]
         high = boxes.stack[top + 2]
-        widest = _bound(automaton, events, boxes, b, begin, dimensions, first, node, low, high)
+        widest = _bound(conditions, codes, boxes, b, (begin, dimensions), first, node, low, high)
         if high - low > _LEAF:
             middle = (low + high) // 2
-            column = automaton.comparison[automaton.compare[begin + widest], 0]
-            _select(events, boxes.points[b], column, first, low, high, middle)
+            column = conditions.comparison[conditions.compare[begin + widest], 0]
+            _select(codes, boxes.points[b], column, first, low, high, middle)
             boxes.stack[top] = 2 * node + 1
             boxes.stack[top + 1] = low
             boxes.stack[top + 2] = middle
@@ -139,26 +145,29 @@ def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int
 
 @inner
 def _bound(
-    automaton: Automaton,
-    events: Events,
+    conditions: Conditions,
+    codes: Codes,
     boxes: Boxes,
     b: int,
-    begin: int,
-    dimensions: int,
+    compared: tuple[int, int],
     first: int,
     node: int,
     low: int,
     high: int,
 ) -> int:
-    """Bound the points ``[low, high)`` of a node; the dimension in which they lie widest apart."""
+    """Bound the points ``[low, high)`` of a node; the dimension in which they lie widest apart.
+
+    ``compared``: the first comparison of the link, and how many there are.
+    """
+    begin, dimensions = compared
     widest = 0
     width = -1.0
     for d in range(dimensions):
-        column = automaton.comparison[automaton.compare[begin + d], 0]
+        column = conditions.comparison[conditions.compare[begin + d], 0]
         smallest = _HIGHEST
         largest = _LOWEST
         for at in range(low, high):
-            code = events.codes[column, first + boxes.points[b, at]]
+            code = codes[column, first + boxes.points[b, at]]
             smallest = min(smallest, code)
             largest = max(largest, code)
         boxes.low[b, node, d] = smallest
@@ -171,18 +180,18 @@ def _bound(
 
 @inner
 def _select(
-    events: Events, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
+    codes: Codes, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
 ) -> None:
     """Quickselect: the points before ``middle`` are at most, those after at least, the one on it."""
     high -= 1
     while low < high:
-        pivot = events.codes[column, first + points[(low + high) // 2]]
+        pivot = codes[column, first + points[(low + high) // 2]]
         i = low
         j = high
         while i <= j:
-            while events.codes[column, first + points[i]] < pivot:
+            while codes[column, first + points[i]] < pivot:
                 i += 1
-            while events.codes[column, first + points[j]] > pivot:
+            while codes[column, first + points[j]] > pivot:
                 j -= 1
             if i <= j:
                 points[i], points[j] = points[j], points[i]
@@ -224,15 +233,15 @@ def insert(arena: Arena, boxes: Boxes, b: int, base: int, event: int, row: int, 
 
 @inner
 def _bound_query(
-    automaton: Automaton, events: Events, boxes: Boxes, begin: int, dimensions: int, j: int
+    conditions: Conditions, codes: Codes, boxes: Boxes, begin: int, dimensions: int, j: int
 ) -> bool:
     """The box of codes that may come before event ``j``; False where a comparand is NULL."""
     for d in range(dimensions):
-        comparison = automaton.compare[begin + d]
-        code = events.codes[automaton.comparison[comparison, 1], j]
+        comparison = conditions.compare[begin + d]
+        code = codes[conditions.comparison[comparison, 1], j]
         if code == NOTHING:
             return False
-        operator = automaton.comparison[comparison, 2]
+        operator = conditions.comparison[comparison, 2]
         boxes.bounds[0, d] = _LOWEST
         boxes.bounds[1, d] = _HIGHEST
         if operator == LESS:
@@ -251,13 +260,21 @@ def _bound_query(
 
 @inner
 def query(
-    arena: Arena, automaton: Automaton, events: Events, boxes: Boxes, tree: Tree, j: int, into: int, low_lane: int, high_lane: int
+    arena: Arena,
+    conditions: Conditions,
+    codes: Codes,
+    boxes: Boxes,
+    tree: Tree,
+    j: int,
+    into: int,
+    low_lane: int,
+    high_lane: int,
 ) -> None:
     """Add to row ``into`` the vertices that may come right before event ``j``."""
     b, base, first = tree.number, tree.base, tree.first
-    begin = automaton.compare_ptr[tree.link]
-    dimensions = automaton.compare_ptr[tree.link + 1] - begin
-    if boxes.size[b] == 0 or not _bound_query(automaton, events, boxes, begin, dimensions, j):
+    begin = conditions.ptr[tree.link]
+    dimensions = conditions.ptr[tree.link + 1] - begin
+    if boxes.size[b] == 0 or not _bound_query(conditions, codes, boxes, begin, dimensions, j):
         return
     nodes = nodes_for(boxes.size[b])
     boxes.stack[0] = 0
@@ -289,7 +306,7 @@ def query(
                 i = first + boxes.points[b, at]
                 within = True
                 for d in range(dimensions):
-                    code = events.codes[automaton.comparison[automaton.compare[begin + d], 0], i]
+                    code = codes[conditions.comparison[conditions.compare[begin + d], 0], i]
                     if code < boxes.bounds[0, d] or code > boxes.bounds[1, d]:
                         within = False
                 if within:

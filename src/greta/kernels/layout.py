@@ -11,6 +11,9 @@ Int = NDArray[np.int64]
 Small = NDArray[np.int32]
 Flag = NDArray[np.uint8]
 
+NOTHING = np.int64(-(2**63))
+"""The extreme of no trend at all, and the code of NULL; among doubles it is -∞."""
+
 # Kinds of index: how the predecessors along one (source state, link) are summed.
 FREE = 0
 """One running total."""
@@ -33,7 +36,7 @@ GREATER_EQUAL = 3
 EQUALS = 4
 DIFFERS = 5
 
-# Columns of ``Automaton.state``.
+# Columns of ``States.state``.
 START = 0
 """1 where a trend may start."""
 END = 1
@@ -56,7 +59,7 @@ PART_LAST = 11
 """The slice of ``steps`` that taking part takes."""
 STATE_COLUMNS = 12
 
-# Columns of ``Automaton.index``.
+# Columns of ``States.index``.
 KIND = 0
 LINK = 1
 SOURCE = 2
@@ -67,16 +70,16 @@ RANK = 4
 """The rank comparison that serves LEAF, PREFIX, BOTH_SIDES and narrows SCAN, or -1."""
 INDEX_COLUMNS = 5
 
-# Columns of ``Automaton.rank``: comparisons whose codes become places in a tree.
+# Columns of ``States.rank``: comparisons whose codes become places in a tree.
 PREVIOUS = 0
 NEXT = 1
-"""Columns of ``Events.codes``."""
+"""Columns of ``Operands.codes``."""
 OPERATOR = 2
 STRIDE = 3
 """Codes are equality × stride + order; 0 without an equality."""
 RANK_COLUMNS = 4
 
-# Columns of ``Automaton.steps``; operations are those of ``greta.plan.flows.Op``.
+# Columns of ``Steps.steps``; operations are those of ``greta.plan.flows.Op``.
 OPERATION = 0
 TARGET = 1
 ORIGIN = 2
@@ -88,12 +91,12 @@ GUARD = 5
 STEP_COLUMNS = 6
 
 
-class Automaton(NamedTuple):
-    """A template in arrays, and what its vertices hold. ``*_ptr`` cuts the array next to it into slices."""
+class States(NamedTuple):
+    """States and transitions of a template. ``*_ptr`` cuts the array next to it into slices."""
 
-    states_ptr: Small
+    ptr: Small
     """Per variable (bit of an event's mask): the states it enters."""
-    states: Small
+    entered: Small
     state: Int
     """[state, column]"""
     incoming: Small
@@ -102,23 +105,48 @@ class Automaton(NamedTuple):
     """[index, column]"""
     rank: Int
     """[rank comparison, column]"""
-    compare_ptr: Small
+
+
+class Conditions(NamedTuple):
+    """What must hold between two adjacent events, for indexes that check it pair by pair."""
+
+    ptr: Small
     compare: Small
-    """Per link: the comparisons that BOX and SCAN check."""
+    """Per link: its comparisons."""
     comparison: Small
     """[comparison, (previous, next, operator)]"""
     program_start: Int
     """Per link: where its residual condition's program starts, or -1."""
     program: Int
     constants: NDArray[np.float64]
+
+
+class Steps(NamedTuple):
+    """What starting a trend and taking part in one do to a vertex's slots."""
+
     steps: Int
     """[step, column]"""
     start_adds: Flag
     start_maxes: Flag
     """Per slot: whether it is 1 (additive) or 0 (extreme) for a trend that has just started."""
+
+
+class Slots(NamedTuple):
+    """How many slots a vertex has, and how many of them, the first ones, indexes hold."""
+
+    adds: int
+    maxes: int
     carried_adds: int
     carried_maxes: int
-    """Slots that indexes hold: the first so many."""
+
+
+class Automaton(NamedTuple):
+    """A template in arrays, and what its vertices hold. Kernels take the parts that they need."""
+
+    states: States
+    conditions: Conditions
+    steps: Steps
+    slots: Slots
 
 
 class Events(NamedTuple):
@@ -128,17 +156,35 @@ class Events(NamedTuple):
     time: Int
     mask: NDArray[np.uint64]
     """Bit v: the event may take variable v."""
+    required: Int
+    """Per partition: the scopes that a trend must have met to belong to it."""
+
+
+class Operands(NamedTuple):
+    """What conditions read of events."""
+
     codes: NDArray[np.int64]
     """[column, event]: order-preserving codes of comparands; ``NOTHING`` is NULL."""
     values: NDArray[np.float64]
     """[column, event]: numbers of residual conditions; NaN is NULL."""
+
+
+class Weights(NamedTuple):
+    """What steps read of events."""
+
     doubles: NDArray[np.float64]
     integers: NDArray[np.int64]
-    """[column, event]: weights of steps, in the representation of the run."""
+    """[column, event]: weights in the representation of the run; the other array is empty."""
     guards: NDArray[np.uint8]
     """[guard, event]"""
-    required: Int
-    """Per partition: the scopes that a trend must have met to belong to it."""
+
+
+class Input(NamedTuple):
+    """All that kernels read of events."""
+
+    events: Events
+    operands: Operands
+    weights: Weights
 
 
 class Lanes(NamedTuple):

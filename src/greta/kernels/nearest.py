@@ -27,10 +27,23 @@ from greta.kernels.layout import (
     SOURCE,
     START,
     Automaton,
-    Events,
+    Input,
     Lanes,
+    Slots,
 )
-from greta.kernels.numbers import Rows, Slots, Store, add_result, add_row, clear, overflowed, room, start, word, words_of
+from greta.kernels.numbers import (
+    Rows,
+    Slots,
+    Store,
+    add_result,
+    add_row,
+    clear,
+    overflowed,
+    room,
+    start,
+    word,
+    words_of,
+)
 from greta.kernels.propagate import Results
 from greta.kernels.steps import take_steps
 from greta.kernels.sweep import largest_tick
@@ -72,7 +85,7 @@ def _new_layer(vertices: int) -> Layer:
 @kernel
 def nearest(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
     window: int,
     required: int,
@@ -86,14 +99,11 @@ def nearest(
     Under NEXT, if ``matched`` is not empty, matched events are marked in it. The layers of links go from tick to tick, so a
     trend is maximal where nothing comes before its first event and nothing follows its last one.
     """
-    slots = Slots(
-        automaton.start_adds.shape[0],
-        automaton.start_maxes.shape[0],
-        automaton.start_adds.shape[0],
-        automaton.start_maxes.shape[0],
-    )
+    states, steps, events = automaton.states, automaton.steps, input_.events
+    # No index leaves slots out here: rows are added whole.
+    slots = Slots(automaton.slots.adds, automaton.slots.maxes, automaton.slots.adds, automaton.slots.maxes)
     first, last = _extent(lanes, window)
-    most = largest_tick(automaton, events, first, last)
+    most = largest_tick(states.ptr, events, first, last)
     # Row 0 collects the results; two layers take turns.
     rows = room(blank, results.maxima, 1 + 2 * most, 1, slots)
     clear(rows, 0, 0, 1)
@@ -114,17 +124,17 @@ def nearest(
             variable = 0
             while mask != _NONE:
                 if mask & _ONE != _NONE:
-                    for at in range(automaton.states_ptr[variable], automaton.states_ptr[variable + 1]):
-                        state = automaton.states[at]
-                        clip = automaton.state[state, CLIP]
+                    for at in range(states.ptr[variable], states.ptr[variable + 1]):
+                        state = states.entered[at]
+                        clip = automaton.states.state[state, CLIP]
                         if i < lanes.first[clip, window] or i >= lanes.last[clip, window]:
                             continue
                         row = new_base + new_size
                         if _link_up(
-                            rows, automaton, events, state, i, row, older, (older_size, older_base, rule.maximal), stack
+                            rows, automaton, input_, state, i, row, older, (older_size, older_base, rule.maximal), stack
                         ):
-                            begin, end = automaton.state[state, PART_FIRST], automaton.state[state, PART_LAST]
-                            take_steps(rows, automaton, events, begin, end, i, row, 0, 1)
+                            begin, end = automaton.states.state[state, PART_FIRST], automaton.states.state[state, PART_LAST]
+                            take_steps(rows, steps.steps, input_.weights, begin, end, i, row, 0, 1)
                             if rule.maximal == 0 and _may_end(automaton, state, required):
                                 add_result(rows, row, 0, 1)
                             new.state[new_size] = state
@@ -174,7 +184,7 @@ def _extent(lanes: Lanes, window: int) -> tuple[int, int]:
 
 @inner
 def _may_end(automaton: Automaton, state: int, required: int) -> bool:
-    return bool(automaton.state[state, END] != 0 and automaton.state[state, SEEN] == required)
+    return bool(automaton.states.state[state, END] != 0 and automaton.states.state[state, SEEN] == required)
 
 
 @inner
@@ -189,7 +199,7 @@ def _end_maximal(rows: Rows, automaton: Automaton, layer: Layer, size: int, base
 def _link_up(
     rows: Rows,
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     state: int,
     i: int,
     row: int,
@@ -203,25 +213,26 @@ def _link_up(
     continues one).
     """
     size, base, maximal = about
+    conditions = automaton.conditions
     clear(rows, row, 0, 1)
     follows = False
     if maximal != 0:
         # A pattern E+ has one condition between its events, whatever their states are.
         for at in range(size):
-            if linked(automaton, events, automaton.index[0, LINK], layer.event[at], i, stack):
+            if linked(conditions, input_.operands, automaton.states.index[0, LINK], layer.event[at], i, stack):
                 layer.extended[at] = 1
                 follows = True
     alive = False
-    if automaton.state[state, START] != 0 and not follows:
-        start(rows, row, 0, 1, automaton.start_adds, automaton.start_maxes)
-        first, last = automaton.state[state, BEGIN_FIRST], automaton.state[state, BEGIN_LAST]
-        take_steps(rows, automaton, events, first, last, i, row, 0, 1)
+    if automaton.states.state[state, START] != 0 and not follows:
+        start(rows, row, 0, 1, automaton.steps.start_adds, automaton.steps.start_maxes)
+        first, last = automaton.states.state[state, BEGIN_FIRST], automaton.states.state[state, BEGIN_LAST]
+        take_steps(rows, automaton.steps.steps, input_.weights, first, last, i, row, 0, 1)
         alive = True
-    for into in range(automaton.state[state, IN_FIRST], automaton.state[state, IN_LAST]):
-        index = automaton.incoming[into]
+    for into in range(automaton.states.state[state, IN_FIRST], automaton.states.state[state, IN_LAST]):
+        index = automaton.states.incoming[into]
         for at in range(size):
-            if layer.state[at] == automaton.index[index, SOURCE] and linked(
-                automaton, events, automaton.index[index, LINK], layer.event[at], i, stack
+            if layer.state[at] == automaton.states.index[index, SOURCE] and linked(
+                conditions, input_.operands, automaton.states.index[index, LINK], layer.event[at], i, stack
             ):
                 add_row(rows, row, base + at, 0, 1)
                 alive = True
@@ -231,7 +242,7 @@ def _link_up(
 @kernel
 def nearest_all(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
     partitions: NDArray[np.int64],
     rule: Rule,
@@ -241,16 +252,16 @@ def nearest_all(
     """Compute every window of the given partitions."""
     unmarked = np.empty(0, dtype=np.uint8)
     for k in range(partitions.shape[0]):
-        required = events.required[partitions[k]]
+        required = input_.events.required[partitions[k]]
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            if nearest(automaton, events, lanes, window, required, rule, unmarked, blank, results):
+            if nearest(automaton, input_, lanes, window, required, rule, unmarked, blank, results):
                 results.failed[k] = 1
 
 
 @kernel
 def nearest_of_both(
     automata: tuple[Automaton, Automaton, Automaton],
-    events: Events,
+    input_: Input,
     lanes: tuple[Lanes, Lanes, Lanes],
     partitions: NDArray[np.int64],
     blank: Store,
@@ -258,15 +269,15 @@ def nearest_of_both(
 ) -> None:
     """Trends of two patterns at once under NEXT: what either of them matches ends what came before it."""
     left, right, both = automata
-    matched = np.zeros(events.time.shape[0], dtype=np.uint8)
+    matched = np.zeros(input_.events.time.shape[0], dtype=np.uint8)
     scrap = Results(np.empty_like(results.words), np.empty_like(results.maxima), results.failed)
     next_ = Rule(NEXT, 0)
     for k in range(partitions.shape[0]):
         p = partitions[k]
-        required = events.required[p]
+        required = input_.events.required[p]
         for window in range(lanes[2].offsets[k], lanes[2].offsets[k + 1]):
-            matched[events.offsets[p] : events.offsets[p + 1]] = 0
-            nearest(left, events, lanes[0], window, required, next_, matched, blank, scrap)
-            nearest(right, events, lanes[1], window, required, next_, matched, blank, scrap)
-            if nearest(both, events, lanes[2], window, required, Rule(GIVEN, 0), matched, blank, results):
+            matched[input_.events.offsets[p] : input_.events.offsets[p + 1]] = 0
+            nearest(left, input_, lanes[0], window, required, next_, matched, blank, scrap)
+            nearest(right, input_, lanes[1], window, required, next_, matched, blank, scrap)
+            if nearest(both, input_, lanes[2], window, required, Rule(GIVEN, 0), matched, blank, results):
                 results.failed[k] = 1

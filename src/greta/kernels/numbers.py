@@ -31,9 +31,7 @@ from numpy.typing import NDArray
 from greta.kernels import broad
 from greta.kernels.broad import Broad
 from greta.kernels.compiler import inner, kernel
-
-NOTHING = np.int64(-(2**63))
-"""The extreme of no trend at all, and the code of NULL; among doubles it is -∞."""
+from greta.kernels.layout import NOTHING, Slots
 
 LARGEST_INTEGER = 2**56
 """Integers beyond this raise the flag: a sum of as many as one query reads still fits 64 bits."""
@@ -85,7 +83,7 @@ def _by_type(function: Callable[..., Any], choose: Callable[[Any], Callable[...,
     @overload(function, strict=False, jit_options={"error_model": "numpy", "nogil": True})
     def pick(first: Any, *rest: Any) -> Callable[..., Any]:  # noqa: ARG001
         chosen = choose(first)
-        return lambda first, *rest: chosen(first, *rest)  # noqa: PLW0108
+        return getattr(chosen, "py_func", chosen)
 
 
 def by_store(
@@ -293,15 +291,6 @@ def _integer_product(
             target[i] += integer * source[i]
             if abs(target[i]) > LARGEST_INTEGER:
                 store[store.shape[0] - 1] = 1
-
-
-class Slots(NamedTuple):
-    """How many slots a vertex has, and how many of them indexes hold."""
-
-    adds: int
-    maxes: int
-    carried_adds: int
-    carried_maxes: int
 
 
 @kernel

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
-from greta.kernels.indexes import Chunk, new_indexes, reset
-from greta.kernels.layout import Automaton, Events, Lanes
+from greta.kernels.indexes import Chunk, Extra, new_extra, reset
+from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
 from greta.kernels.numbers import (
-    Slots,
     Store,
     clear_rows,
     nothing_in,
@@ -28,8 +27,17 @@ from greta.kernels.numbers import (
     word,
     words_of,
 )
-from greta.kernels.ranks import SPARSE, dense_enough, new_ranks, new_scratch, rank_chunk, rank_partition
-from greta.kernels.sweep import largest_tick, new_tick, sweep
+from greta.kernels.ranks import (
+    SPARSE,
+    Ranks,
+    Scratch,
+    dense_enough,
+    new_ranks,
+    new_scratch,
+    rank_chunk,
+    rank_partition,
+)
+from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
 
 
 class Results(NamedTuple):
@@ -43,55 +51,32 @@ class Results(NamedTuple):
     """Per partition in question: whether a number did not fit."""
 
 
-@kernel
-def count_windows(
-    automaton: Automaton, events: Events, lanes: Lanes, partitions: NDArray[np.int64], results: Results
-) -> None:
+class Area(NamedTuple):
+    """Work area of a run: room for the largest partition and the largest chunk."""
+
+    whole: Ranks
+    """Of a partition."""
+    part: Ranks
+    """Of a chunk."""
+    scratch: Scratch
+    tick: Tick
+    codes: NDArray[np.int64]
+
+
+def count_windows(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, results: Results) -> None:
     """Count the trends of every window of the given partitions in doubles, one window at a time.
 
-    The same as ``propagate`` where a vertex holds nothing but its count.
+    The same as ``propagate`` where a vertex holds nothing but its count, and several times as fast.
     """
-    largest, partition_events = _largest(events, lanes, partitions, 1)
-    whole = new_ranks(automaton, partition_events, partition_events)
-    part = new_ranks(automaton, largest, min(SPARSE * largest, partition_events))
-    scratch = new_scratch(automaton, partition_events)
-    indexes = new_indexes(automaton, largest)
-    arena = room_for_counts(256)
-    tick = new_tick(64, lanes.first.shape[0])
-    latest = np.empty(0, dtype=np.float64)
-    for k in range(partitions.shape[0]):
-        p = partitions[k]
-        begin, end = events.offsets[p], events.offsets[p + 1]
-        if lanes.offsets[k] == lanes.offsets[k + 1]:
-            continue
-        rank_partition(automaton, events, begin, end, whole, scratch)
-        vertices = largest_tick(automaton, events, begin, end)
-        if vertices > tick.state.shape[0]:
-            tick = new_tick(vertices, lanes.first.shape[0])
-        for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            first, last = _extent(lanes, window, window + 1)
-            results.words[window, 0] = 0.0
-            if first >= last:
-                continue
-            ranks, origin = whole, begin
-            if not dense_enough(whole, last - first):
-                rank_chunk(automaton, whole, first - begin, last - first, part, scratch)
-                ranks, origin = part, first
-            chunk = Chunk(window, window + 1, first, last, origin, events.required[p])
-            used = reset(automaton, events, indexes, ranks, chunk)
-            if used + vertices > arena.store.shape[0]:
-                arena = room_for_counts(used + vertices + (used + vertices) // 2)
-            arena.store[:used] = 0.0
-            sweep(arena, automaton, events, lanes, indexes, ranks, tick, chunk, used, latest)
-            results.words[window, 0] = arena.store[0]
+    way, area, extra = _ready(automaton, input_, lanes, partitions, 1)
+    _count_windows(way, input_.events, input_.weights, area, extra, partitions, results)
 
 
-@kernel
 def propagate(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
-    partitions: NDArray[np.int64],
+    partitions: Int,
     width: int,
     blank: Store,
     results: Results,
@@ -106,50 +91,108 @@ def propagate(
     an automaton whose indexes are all FREE, without extremes. O(log n) per event, window and transition with one
     comparison; memory for the events of ``width`` windows.
     """
-    slots = Slots(
-        automaton.start_adds.shape[0],
-        automaton.start_maxes.shape[0],
-        automaton.carried_adds,
-        automaton.carried_maxes,
+    way, area, extra = _ready(automaton, input_, lanes, partitions, width)
+    goal = Goal(automaton.slots, width, blank, results, latest, carried)
+    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal)
+
+
+class Goal(NamedTuple):
+    """What a run computes, in which numbers, and where it goes."""
+
+    slots: Slots
+    width: int
+    blank: Store
+    results: Results
+    latest: NDArray[np.float64]
+    carried: NDArray[Any]
+
+
+def _ready(
+    automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, width: int
+) -> tuple[Way, Area, Extra | None]:
+    """Room for a run."""
+    largest, partition, vertices = _largest(input_.events, automaton.states.ptr, lanes, partitions, width)
+    rank, codes = automaton.states.rank, input_.operands.codes
+    area = Area(
+        new_ranks(rank, partition, partition),
+        new_ranks(rank, largest, min(SPARSE * largest, partition)),
+        new_scratch(rank, partition),
+        new_tick(vertices, len(lanes.first)),
+        codes,
     )
-    largest, partition_events = _largest(events, lanes, partitions, width)
-    whole = new_ranks(automaton, partition_events, partition_events)
-    part = new_ranks(automaton, largest, min(SPARSE * largest, partition_events))
-    scratch = new_scratch(automaton, partition_events)
-    indexes = new_indexes(automaton, largest)
-    capacity = 256
-    rows = room(blank, results.maxima, capacity, width, slots)
-    tick = new_tick(64, lanes.first.shape[0])
+    base = np.empty(len(automaton.states.index), dtype=np.int64)
+    extra = new_extra(automaton, input_.operands, input_.events.mask, largest)
+    return Way(automaton.states, automaton.steps, lanes, base), area, extra
+
+
+@kernel
+def _count_windows(
+    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, results: Results
+) -> None:
+    """See ``count_windows``."""
+    arena = room_for_counts(256)
+    lanes, rank = way.lanes, way.states.rank
+    vertices = area.tick.vertex.shape[0]
+    latest = np.empty(0, dtype=np.float64)
     for k in range(partitions.shape[0]):
-        p = partitions[k]
-        begin, end = events.offsets[p], events.offsets[p + 1]
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
         if lanes.offsets[k] == lanes.offsets[k + 1]:
             continue
-        rank_partition(automaton, events, begin, end, whole, scratch)
-        vertices = largest_tick(automaton, events, begin, end)
-        if vertices > tick.state.shape[0]:
-            tick = new_tick(vertices, lanes.first.shape[0])
+        rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
+        for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
+            first, last = _extent(lanes, window, window + 1)
+            results.words[window, 0] = 0.0
+            if first >= last:
+                continue
+            ranks, origin = area.whole, begin
+            if not dense_enough(area.whole, last - first):
+                rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
+                ranks, origin = area.part, first
+            used = reset(way.states.index, way.base, ranks, extra, first, last)
+            if used + vertices > arena.store.shape[0]:
+                arena = room_for_counts(used + vertices + (used + vertices) // 2)
+            arena.store[:used] = 0.0
+            chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest)
+            results.words[window, 0] = arena.store[0]
+
+
+@kernel
+def _propagate(
+    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, goal: Goal
+) -> None:
+    """See ``propagate``."""
+    lanes, rank = way.lanes, way.states.rank
+    results, slots, width = goal.results, goal.slots, goal.width
+    vertices = area.tick.vertex.shape[0]
+    capacity = 256
+    rows = room(goal.blank, results.maxima, capacity, width, slots)
+    for k in range(partitions.shape[0]):
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
+        if lanes.offsets[k] == lanes.offsets[k + 1]:
+            continue
+        rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             stop = min(window + width, lanes.offsets[k + 1])
             first, last = _extent(lanes, window, stop)
-            if first >= last and carried.shape[0] == 0:
+            if first >= last and goal.carried.shape[0] == 0:
                 results.words[window:stop] = 0
                 results.maxima[window:stop] = nothing_in(results.maxima)
                 continue
             # Places of the whole partition, or of these events among themselves where the tree would be too sparse.
-            ranks, origin = whole, begin
-            if not dense_enough(whole, last - first):
-                rank_chunk(automaton, whole, first - begin, last - first, part, scratch)
-                ranks, origin = part, first
-            chunk = Chunk(window, stop, first, last, origin, events.required[p])
-            used = reset(automaton, events, indexes, ranks, chunk)
+            ranks, origin = area.whole, begin
+            if not dense_enough(area.whole, last - first):
+                rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
+                ranks, origin = area.part, first
+            used = reset(way.states.index, way.base, ranks, extra, first, last)
             if used + vertices > capacity:
                 capacity = used + vertices + (used + vertices) // 2
-                rows = room(blank, results.maxima, capacity, width, slots)
+                rows = room(goal.blank, results.maxima, capacity, width, slots)
             clear_rows(rows, used, stop - window)
-            _carry(rows.store, width, slots.adds, window, stop, carried, True)
-            sweep(rows, automaton, events, lanes, indexes, ranks, tick, chunk, used, latest)
-            _carry(rows.store, width, slots.adds, window, stop, carried, False)
+            _carry(rows.store, width, window, stop, goal.carried, True)
+            chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]])
+            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest)
+            _carry(rows.store, width, window, stop, goal.carried, False)
             _write(rows.store, rows.maxima, width, slots, window, stop, results)
             if overflowed(rows.store):
                 results.failed[k] = 1
@@ -157,9 +200,7 @@ def propagate(
 
 
 @inner
-def _carry(
-    store: Store, width: int, adds: int, window: int, stop: int, carried: NDArray[Any], into: bool
-) -> None:
+def _carry(store: Store, width: int, window: int, stop: int, carried: NDArray[Any], into: bool) -> None:
     """Copy the first rows (the result, then the totals of FREE indexes) from ``carried``, or back to it."""
     if carried.shape[0] == 0:
         return
@@ -187,18 +228,20 @@ def _write(
             results.maxima[w, slot] = maxima[slot * width + (w - window)]
 
 
-@inner
-def _largest(events: Events, lanes: Lanes, partitions: NDArray[np.int64], width: int) -> tuple[int, int]:
-    """The most events that any ``width`` windows span, and any partition holds."""
+@kernel
+def _largest(events: Events, ptr: NDArray[np.int32], lanes: Lanes, partitions: Int, width: int) -> tuple[int, int, int]:
+    """The most events that any ``width`` windows span and any partition holds, and the most vertices of one tick."""
     chunk = 0
     partition = 0
+    vertices = 0
     for k in range(partitions.shape[0]):
-        p = partitions[k]
-        partition = max(partition, events.offsets[p + 1] - events.offsets[p])
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
+        partition = max(partition, end - begin)
+        vertices = max(vertices, largest_tick(ptr, events, begin, end))
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             low, high = _extent(lanes, window, min(window + width, lanes.offsets[k + 1]))
             chunk = max(chunk, high - low)
-    return chunk, partition
+    return chunk, partition, vertices
 
 
 @inner

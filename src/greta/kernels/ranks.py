@@ -28,13 +28,13 @@ from greta.kernels.layout import (
     GREATER_EQUAL,
     LESS,
     NEXT,
+    NOTHING,
     OPERATOR,
     PREVIOUS,
     STRIDE,
     Automaton,
     Events,
 )
-from greta.kernels.numbers import NOTHING
 from greta.kernels.sorting import sort_pairs
 
 SPARSE = 4
@@ -91,14 +91,10 @@ class Scratch(NamedTuple):
     """Per 64 places: which occur, and how many occur before them."""
 
 
-@kernel
-def new_ranks(automaton: Automaton, events: int, places: int) -> Ranks:
+def new_ranks(rank: Int, events: int, places: int) -> Ranks:
     """Room for so many events, at so many places at most."""
-    comparisons = automaton.rank.shape[0]
-    with_keys = 0
-    for r in range(comparisons):
-        if automaton.rank[r, STRIDE] > 0:
-            with_keys = 1
+    comparisons = len(rank)
+    with_keys = int((rank[:, STRIDE] > 0).any())
     return Ranks(
         np.empty((comparisons, events), dtype=np.int32),
         np.empty((comparisons, events), dtype=np.int32),
@@ -109,10 +105,9 @@ def new_ranks(automaton: Automaton, events: int, places: int) -> Ranks:
     )
 
 
-@kernel
-def new_scratch(automaton: Automaton, events: int) -> Scratch:
+def new_scratch(rank: Int, events: int) -> Scratch:
     """Room to rank so many events."""
-    size = events if automaton.rank.shape[0] > 0 else 0
+    size = events if len(rank) else 0
     slots = _SLOTS if size > _SHORT else 0
     return Scratch(
         np.empty(size, dtype=np.int64),
@@ -127,13 +122,15 @@ def new_scratch(automaton: Automaton, events: int) -> Scratch:
 
 
 @kernel
-def rank_partition(automaton: Automaton, events: Events, begin: int, end: int, ranks: Ranks, scratch: Scratch) -> None:
+def rank_partition(
+    rank: Int, all_codes: NDArray[np.int64], begin: int, end: int, ranks: Ranks, scratch: Scratch
+) -> None:
     """Rank the codes of the events ``[begin, end)``."""
-    for r in range(automaton.rank.shape[0]):
-        operator = automaton.rank[r, OPERATOR]
-        stride = automaton.rank[r, STRIDE]
+    for r in range(rank.shape[0]):
+        operator = rank[r, OPERATOR]
+        stride = rank[r, STRIDE]
         sign = -1 if operator == GREATER or operator == GREATER_EQUAL else 1
-        codes = events.codes[automaton.rank[r, PREVIOUS], begin:end]
+        codes = all_codes[rank[r, PREVIOUS], begin:end]
         place = ranks.place[r]
         distinct = _few_places(codes, sign, place, scratch) if end - begin > _SHORT else -1
         if distinct < 0:
@@ -142,14 +139,14 @@ def rank_partition(automaton: Automaton, events: Events, begin: int, end: int, r
         # From here on ``scratch.keys`` holds the different codes in their order.
         if stride > 0:
             _bound_keys(scratch.keys[:distinct], stride, ranks.key_first[r], ranks.key_last[r])
-        if automaton.rank[r, PREVIOUS] == automaton.rank[r, NEXT]:
+        if rank[r, PREVIOUS] == rank[r, NEXT]:
             _reach_own(place, end - begin, operator, stride, r, ranks)
         else:
-            following = events.codes[automaton.rank[r, NEXT], begin:end]
+            following = all_codes[rank[r, NEXT], begin:end]
             _reach_others(following, sign, scratch.keys[:distinct], operator, stride, r, ranks)
 
 
-@inner
+@kernel
 def _few_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], scratch: Scratch) -> int:
     """Places where there are few different codes, and their number; -1 where there are too many."""
     table, number = scratch.table, scratch.number
@@ -183,7 +180,7 @@ def _few_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], s
     return count
 
 
-@inner
+@kernel
 def _sorted_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], scratch: Scratch) -> int:
     """Places by sorting all codes, and their number."""
     size = 0
@@ -297,15 +294,15 @@ def dense_enough(whole: Ranks, count: int) -> bool:
 
 
 @kernel
-def rank_chunk(automaton: Automaton, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
+def rank_chunk(rank: Int, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
     """Rank ``count`` events, ``skip`` after the partition's first, among themselves.
 
     The partition's places that occur are marked in a bitmap; the new place is the number of marks before the old one.
     O(events + places of the partition / 64).
     """
-    for r in range(automaton.rank.shape[0]):
-        operator = automaton.rank[r, OPERATOR]
-        stride = automaton.rank[r, STRIDE]
+    for r in range(rank.shape[0]):
+        operator = rank[r, OPERATOR]
+        stride = rank[r, STRIDE]
         place = whole.place[r, skip : skip + count]
         reach = whole.reach[r, skip : skip + count]
         marks = scratch.marks[: (whole.distinct[r] >> 6) + 1]

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner
 from greta.kernels.conditions import STACK, linked
-from greta.kernels.layout import EQUALS, OPERATOR, STRIDE, Automaton, Events
+from greta.kernels.layout import EQUALS, Conditions, Operands
 from greta.kernels.numbers import Arena, add_row
 from greta.kernels.ranks import SPARSE, Ranks
 
@@ -27,7 +27,6 @@ class Scans(NamedTuple):
     stack: NDArray[np.float64]
 
 
-@kernel
 def new_scans(indexes: int, events: int) -> Scans:
     """Room for so many SCAN indexes over so many events."""
     if indexes == 0:
@@ -42,12 +41,15 @@ def new_scans(indexes: int, events: int) -> Scans:
 
 
 class List(NamedTuple):
-    """One SCAN index: which list, its link and rank comparison (or -1), where its rows start, the origin of ranks."""
+    """One SCAN index: which list, its link, where its rows start; its rank comparison (or -1), operator and stride, and
+    the event that ranks are counted from."""
 
     number: int
     link: int
-    rank: int
     base: int
+    rank: int
+    operator: int
+    stride: int
     origin: int
 
 
@@ -77,8 +79,8 @@ def insert(arena: Arena, scans: Scans, kept: List, ranks: Ranks, i: int, row: in
 @inner
 def query(
     arena: Arena,
-    automaton: Automaton,
-    events: Events,
+    conditions: Conditions,
+    operands: Operands,
     scans: Scans,
     kept: List,
     ranks: Ranks,
@@ -91,19 +93,19 @@ def query(
     s, r = kept.number, kept.rank
     if r < 0:
         for at in range(scans.size[s]):
-            if linked(automaton, events, kept.link, scans.event[s, at], j, scans.stack):
+            if linked(conditions, operands, kept.link, scans.event[s, at], j, scans.stack):
                 add_row(arena, into, kept.base + at, low, high)
         return
     reach = ranks.reach[r, j - kept.origin]
     if reach < 0:
         return
-    begin = ranks.first[r, j - kept.origin] if automaton.rank[r, STRIDE] > 0 else 0
+    begin = ranks.first[r, j - kept.origin] if kept.stride > 0 else 0
     end = begin + reach
-    if automaton.rank[r, OPERATOR] == EQUALS:
+    if kept.operator == EQUALS:
         begin, end = reach, reach + 1
     for place in range(begin, end):
         at = scans.head[s, place]
         while at >= 0:
-            if linked(automaton, events, kept.link, scans.event[s, at], j, scans.stack):
+            if linked(conditions, operands, kept.link, scans.event[s, at], j, scans.stack):
                 add_row(arena, into, kept.base + at, low, high)
             at = scans.older[s, at]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner
-from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Automaton, Events
+from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Int, Weights
 from greta.kernels.numbers import Arena, Counts, Rows, add_product, by_arena, by_store, copy, is_zero, nothing_in, zero
 
 ADD = 0
@@ -26,18 +26,18 @@ CLEAR = 8
 
 
 def take_steps(
-    arena: Arena, automaton: Automaton, events: Events, first: int, last: int, i: int, row: int, low: int, high: int
+    arena: Arena, steps: Int, weights: Weights, first: int, last: int, i: int, row: int, low: int, high: int
 ) -> None:
     """Run the steps ``[first, last)`` for event ``i`` on the lanes ``[low, high)`` of a row."""
     if isinstance(arena, Rows):
-        _rows_steps(arena, automaton, events, first, last, i, row, low, high)
+        _rows_steps(arena, steps, weights, first, last, i, row, low, high)
 
 
 @inner
 def _no_steps(
     counts: Counts,  # noqa: ARG001
-    automaton: Automaton,  # noqa: ARG001
-    events: Events,  # noqa: ARG001
+    steps: Int,  # noqa: ARG001
+    weights: Weights,  # noqa: ARG001
     first: int,  # noqa: ARG001
     last: int,  # noqa: ARG001
     i: int,  # noqa: ARG001
@@ -50,24 +50,24 @@ def _no_steps(
 
 @inner
 def _rows_steps(
-    rows: Rows, automaton: Automaton, events: Events, first: int, last: int, i: int, row: int, low: int, high: int
+    rows: Rows, steps: Int, weights: Weights, first: int, last: int, i: int, row: int, low: int, high: int
 ) -> None:
     for at in range(first, last):
-        guard = automaton.steps[at, GUARD]
-        if guard >= 0 and events.guards[guard, i] == 0:
+        guard = steps[at, GUARD]
+        if guard >= 0 and weights.guards[guard, i] == 0:
             continue
-        operation = automaton.steps[at, OPERATION]
-        target = automaton.steps[at, TARGET]
-        origin = automaton.steps[at, ORIGIN]
-        integer = automaton.steps[at, FACTOR]
+        operation = steps[at, OPERATION]
+        target = steps[at, TARGET]
+        origin = steps[at, ORIGIN]
+        integer = steps[at, FACTOR]
         double = float(integer)
-        column = automaton.steps[at, WEIGHT]
+        column = steps[at, WEIGHT]
         if column >= 0:
             # Weights are in the representation of the run: one of the two arrays is empty.
-            if events.doubles.shape[0] > 0:
-                double = events.doubles[column, i]
+            if weights.doubles.shape[0] > 0:
+                double = weights.doubles[column, i]
             else:
-                integer = events.integers[column, i]
+                integer = weights.integers[column, i]
         if operation <= ZERO:
             a = row * rows.words + target * rows.width + low
             b = row * rows.words + origin * rows.width + low

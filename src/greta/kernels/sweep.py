@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
-from greta.kernels.indexes import Chunk, Indexes, insert, query
+from greta.kernels.compiler import inner
+from greta.kernels.indexes import Chunk, Extra, insert, query
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
@@ -22,9 +22,13 @@ from greta.kernels.layout import (
     PART_LAST,
     SEEN,
     START,
-    Automaton,
     Events,
+    Int,
     Lanes,
+    Small,
+    States,
+    Steps,
+    Weights,
 )
 from greta.kernels.numbers import Arena, add_result, clear, first_extreme, is_alive, start
 from greta.kernels.ranks import Ranks
@@ -35,34 +39,25 @@ _NONE = np.uint64(0)
 
 
 class Tick(NamedTuple):
-    """The vertices of the current tick: they join the indexes only when it ends. One entry per vertex."""
+    """The vertices of the current tick: they join the indexes only when it ends."""
 
-    state: NDArray[np.int64]
-    event: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-    """Its lanes."""
-    lows: NDArray[np.int64]
-    highs: NDArray[np.int64]
+    vertex: Int
+    """[vertex, (state, event, first lane, one past the last lane)]"""
+    lows: Int
+    highs: Int
     """Per clip: the windows that hold the current event."""
 
 
-@kernel
 def new_tick(vertices: int, clips: int) -> Tick:
     """Room for so many vertices."""
     return Tick(
-        np.empty(vertices, dtype=np.int64),
-        np.empty(vertices, dtype=np.int64),
-        np.empty(vertices, dtype=np.int64),
-        np.empty(vertices, dtype=np.int64),
-        np.empty(clips, dtype=np.int64),
-        np.empty(clips, dtype=np.int64),
+        np.empty((vertices, 4), dtype=np.int64), np.empty(clips, dtype=np.int64), np.empty(clips, dtype=np.int64)
     )
 
 
 @inner
-def largest_tick(automaton: Automaton, events: Events, first: int, last: int) -> int:
-    """The most vertices that one tick can bring."""
+def largest_tick(ptr: Small, events: Events, first: int, last: int) -> int:
+    """The most vertices that one tick can bring; ``ptr``: the states that a variable enters."""
     most = 0
     here = 0
     for i in range(first, last):
@@ -72,21 +67,31 @@ def largest_tick(automaton: Automaton, events: Events, first: int, last: int) ->
         variable = 0
         while mask != _NONE:
             if mask & _ONE != _NONE:
-                here += automaton.states_ptr[variable + 1] - automaton.states_ptr[variable]
+                here += ptr[variable + 1] - ptr[variable]
             mask >>= _ONE
             variable += 1
         most = max(most, here)
     return most
 
 
+class Way(NamedTuple):
+    """What a sweep reads besides the events: the automaton, and the windows."""
+
+    states: States
+    steps: Steps
+    lanes: Lanes
+    base: Int
+    """Per index: its first row."""
+
+
 @inner
 def sweep(
     arena: Arena,
-    automaton: Automaton,
+    way: Way,
     events: Events,
-    lanes: Lanes,
-    indexes: Indexes,
+    weights: Weights,
     ranks: Ranks,
+    extra: Extra | None,
     tick: Tick,
     chunk: Chunk,
     free_row: int,
@@ -96,8 +101,8 @@ def sweep(
 
     If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there.
     """
-    state_of, incoming, outgoing = automaton.state, automaton.incoming, automaton.outgoing
-    states_ptr, states = automaton.states_ptr, automaton.states
+    states, steps, base = way.states, way.steps, way.base
+    state_of, incoming, outgoing = states.state, states.incoming, states.outgoing
     time, masks = events.time, events.mask
     origin = chunk.origin
     tick.lows[:] = chunk.window
@@ -108,7 +113,7 @@ def sweep(
         waiting = 0
         # Every event of the tick makes its vertices from what lies before the tick.
         while i < chunk.last and time[i] == instant:
-            _move_on(lanes, tick, chunk.stop, i)
+            _move_on(way.lanes, tick, chunk.stop, i)
             mask = masks[i]
             variable = 0
             while mask != _NONE:
@@ -116,8 +121,8 @@ def sweep(
                     mask >>= _ONE
                     variable += 1
                     continue
-                for at in range(states_ptr[variable], states_ptr[variable + 1]):
-                    state = states[at]
+                for at in range(states.ptr[variable], states.ptr[variable + 1]):
+                    state = states.entered[at]
                     low = tick.lows[state_of[state, CLIP]] - chunk.window
                     high = tick.highs[state_of[state, CLIP]] - chunk.window
                     if low >= high:
@@ -125,38 +130,35 @@ def sweep(
                     row = free_row + waiting
                     clear(arena, row, low, high)
                     if state_of[state, START] != 0:
-                        start(arena, row, low, high, automaton.start_adds, automaton.start_maxes)
+                        start(arena, row, low, high, steps.start_adds, steps.start_maxes)
                         first, last = state_of[state, BEGIN_FIRST], state_of[state, BEGIN_LAST]
-                        take_steps(arena, automaton, events, first, last, i, row, low, high)
+                        take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
                     for into in range(state_of[state, IN_FIRST], state_of[state, IN_LAST]):
-                        query(
-                            arena, automaton, events, indexes, ranks, incoming[into], i, origin, row, (low, high)
-                        )
+                        query(arena, states, base, ranks, extra, incoming[into], i, origin, row, (low, high))
                     if not is_alive(arena, row, low, high):
                         continue
                     first, last = state_of[state, PART_FIRST], state_of[state, PART_LAST]
-                    take_steps(arena, automaton, events, first, last, i, row, low, high)
+                    take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
                     if state_of[state, END] != 0 and state_of[state, SEEN] == chunk.required:
                         add_result(arena, row, low, high)
                         if latest.shape[0] > 0:
                             latest[i] = max(latest[i], first_extreme(arena, row))
                     if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
-                        tick.state[waiting] = state
-                        tick.event[waiting] = i
-                        tick.low[waiting] = low
-                        tick.high[waiting] = high
+                        tick.vertex[waiting, 0] = state
+                        tick.vertex[waiting, 1] = i
+                        tick.vertex[waiting, 2] = low
+                        tick.vertex[waiting, 3] = high
                         waiting += 1
                 mask >>= _ONE
                 variable += 1
             i += 1
         # The tick is over: its vertices may come before what follows.
         for at in range(waiting):
-            state = tick.state[at]
-            reached = (tick.low[at], tick.high[at])
+            state = tick.vertex[at, 0]
+            reached = (tick.vertex[at, 2], tick.vertex[at, 3])
             for out in range(state_of[state, OUT_FIRST], state_of[state, OUT_LAST]):
-                insert(
-                    arena, automaton, indexes, ranks, outgoing[out], tick.event[at], origin, free_row + at, reached
-                )
+                event = tick.vertex[at, 1]
+                insert(arena, states, base, ranks, extra, outgoing[out], event, origin, free_row + at, reached)
 
 
 @inner

@@ -91,6 +91,11 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Position:
+    """The number of an event in the order of its partition: tells events apart, and earlier from later."""
+
+
+@dataclass(frozen=True, slots=True)
 class Guard:
     """A step is taken only for events that have values in ``valid`` and NULL in ``missing``."""
 
@@ -105,7 +110,7 @@ class Step:
     op: Op
     target: int
     source: int = 0
-    weight: Weight | Code | None = None
+    weight: Weight | Code | Position | None = None
     guard: Guard | None = None
 
 
@@ -129,6 +134,12 @@ class Flow:
     """Per variable."""
     results: tuple[int, ...]
     """Per measure: its slot."""
+
+
+def latest_start(variables: frozenset[str]) -> Flow:
+    """Of all trends that end at a vertex, the position of the latest start (negation asks for nothing else)."""
+    put = Step(Op.PUT, 0, 0, Position())
+    return Flow(1, 1, 1, 1, frozenset([0]), frozenset([0]), dict.fromkeys(variables, (put,)), {}, (0, 0))
 
 
 @dataclass(slots=True)

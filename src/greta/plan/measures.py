@@ -64,6 +64,11 @@ class Measure:
         """The columns it reads."""
         return self.summed if self.compared is None else (self.compared,)
 
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        raise AssertionError("every measure has words")
+
     def weave(self, builder: FlowBuilder) -> int:
         """Add slots and steps; the slot that holds the measure at the end."""
         raise AssertionError("every measure weaves")
@@ -72,6 +77,11 @@ class Measure:
 @dataclass(frozen=True, slots=True)
 class Trends(Measure):
     """Number of trends. Always the first measure of a plan."""
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return "number of trends"
 
     def weave(self, builder: FlowBuilder) -> int:  # noqa: ARG002 - slot 0 is there from the start
         """Slot 0."""
@@ -83,6 +93,11 @@ class Events(Measure):
     """Number of events of some variables in all trends: ``COUNT(E)``."""
 
     variables: frozenset[str]
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"number of {_listed(self.variables)} events"
 
     def weave(self, builder: FlowBuilder) -> int:
         """An event is in as many trends as reach it."""
@@ -104,6 +119,11 @@ class Values(Measure):
         """Whether it is NULL matters."""
         return (self.attribute,)
 
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"number of {_of(self.variables, self.attribute)} values"
+
     def weave(self, builder: FlowBuilder) -> int:
         """As ``Events``, for events that have a value."""
         slot = builder.add_slot(self)
@@ -123,6 +143,11 @@ class Total(Measure):
     def summed(self) -> tuple[str, ...]:
         """The attribute."""
         return (self.attribute,)
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"sum of {_of(self.variables, self.attribute)}"
 
     def weave(self, builder: FlowBuilder) -> int:
         """A value counts once for every trend that reaches the event."""
@@ -155,6 +180,11 @@ class Extreme(Measure):
     def sign(self) -> int:
         """The smallest is the largest of the negated."""
         return -1 if self.smallest else 1
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"{'min' if self.smallest else 'max'} of {_of(self.variables, self.attribute)}"
 
     def weave(self, builder: FlowBuilder) -> int:
         """A value counts as soon as one trend reaches the event."""
@@ -190,6 +220,11 @@ class Bound(Measure):
         """The mirror image is the same with all values negated."""
         return -1 if self.lowest_high else 1
 
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"{'lowest high' if self.lowest_high else 'highest low'} of {_of(self.variables, self.attribute)}"
+
     def weave(self, builder: FlowBuilder) -> int:
         """A value lowers the lows of trends that have one, and is the low of those that had none."""
         slot, without = builder.max_slot(self), builder.max_slot((self, "without"))
@@ -215,6 +250,15 @@ class Part:
     attribute: str | None = None
     sign: int = 1
 
+    @property
+    def words(self) -> str:
+        """The part in words."""
+        if self.function == "DURATION":
+            return "duration"
+        if self.attribute is None:
+            return f"number of {_listed(self.variables)} events"
+        return f"{self.function.lower()} {_of(self.variables, self.attribute)}"
+
 
 @dataclass(frozen=True, slots=True)
 class TrendValue:
@@ -231,6 +275,12 @@ class TrendValue:
     def timed(self) -> bool:
         """Whether a length of time is in it."""
         return any(part.function == "DURATION" for part in self.parts)
+
+    @property
+    def words(self) -> str:
+        """The value in words."""
+        signed = [(" - " if part.sign < 0 else " + ") + part.words for part in self.parts]
+        return "".join(signed).removeprefix(" + ").strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +304,11 @@ class Moment(Measure):
     def attributes(self) -> tuple[str, ...]:
         """Whether they are NULL matters even for the number of trends."""
         return self.value.summed
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return ("number of trends with {}", "sum of {}", "sum of squares of {}")[self.power].format(self.value.words)
 
     def weave(self, builder: FlowBuilder) -> int:
         """See ``_Moments``."""
@@ -286,6 +341,11 @@ class Peak(Measure):
     def sign(self) -> int:
         """The smallest is the largest of the negated."""
         return -1 if self.smallest else 1
+
+    @property
+    def words(self) -> str:
+        """The measure in words."""
+        return f"{'smallest' if self.smallest else 'largest'} {self.value.words}"
 
     def weave(self, builder: FlowBuilder) -> int:
         """See ``_Peaks``."""
@@ -578,6 +638,14 @@ def _weight(attribute: str, coefficient: int) -> Weight:
     if attribute == _TIME:
         return Weight(seconds=coefficient)
     return Weight(attributes=((attribute, coefficient),))
+
+
+def _listed(variables: frozenset[str]) -> str:
+    return " or ".join(sorted(variables))
+
+
+def _of(variables: frozenset[str], attribute: str) -> str:
+    return f"{_listed(variables)}.{attribute}" if len(variables) < 2 else f"{attribute} of {_listed(variables)}"
 
 
 def _subsets(items: list[Item]) -> Iterator[frozenset[Item]]:

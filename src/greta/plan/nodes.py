@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from greta.lang.nodes import (
+    Aggregate,
+    Arithmetic,
+    Call,
     ComparisonOperator,
     Expression,
     Pattern,
     Query,
     Semantics,
+    TrendAggregate,
 )
-from greta.plan.measures import Measure
+from greta.lang.walk import walk
+from greta.plan.measures import Events, Measure, Trends
 
 
 class AttributeType(Enum):
@@ -222,11 +227,12 @@ class Finish(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the result, made of ``measures`` (indices into the plan's). Hidden ones only serve other columns."""
+    """An aggregate, made of ``measures`` (indices into the plan's). Hidden ones only serve other columns and HAVING."""
 
     name: str
     finish: Finish
     measures: tuple[int, ...]
+    aggregate: Aggregate | TrendAggregate
     hidden: bool = False
 
 
@@ -272,6 +278,13 @@ class Plan:
     def conjunction(self) -> bool:
         """Whether the pattern is an outermost AND."""
         return len(self.templates) == 3
+
+    @property
+    def needs_magnitudes(self) -> bool:
+        """Whether a number beyond the range of doubles matters: averages, and what is computed from aggregates."""
+        simple = all(isinstance(measure, Trends | Events) for measure in self.measures)
+        judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
+        return not simple or bool(self.computed) or judged
 
     @property
     def event_types(self) -> tuple[str, ...]:

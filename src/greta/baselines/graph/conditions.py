@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from greta.baselines.brute_force.expressions import evaluate
 from greta.baselines.graph.events import Event, Stream
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import (
     Aggregate,
     And,

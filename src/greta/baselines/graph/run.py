@@ -17,7 +17,7 @@ from greta.baselines.graph.totals import Aggregates
 from greta.engine.job import Job, Numbers
 from greta.engine.results import Merged, finish
 from greta.engine.tables import Events, to_table
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import Query, Semantics
 from greta.plan.nodes import Plan, SlotKind
 
