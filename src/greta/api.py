@@ -10,7 +10,7 @@ from greta.errors import GretaError, did_you_mean
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from greta.engine.run import Numbers
+    from greta.engine.job import Numbers
     from greta.engine.tables import Events
     from greta.lang.nodes import Query
     from greta.plan.nodes import Plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,12 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
-from greta.engine.tables import as_type, contiguous, require_event_types, without_nulls
+from greta.engine.tables import as_type, contiguous, without_nulls
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from greta.engine.job import Job
 
 Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
@@ -43,7 +47,7 @@ class Cut:
 class Stream:
     """Everything about the events that does not depend on a template."""
 
-    plan: Plan
+    job: Job
     columns: Columns
     clock: Clock
     time: Int
@@ -61,16 +65,16 @@ class Stream:
     _scope_keys: dict[str, Keys] = field(default_factory=dict)
 
     @staticmethod
-    def of(plan: Plan, table: pa.Table, time: str, type_: str, cut: Cut | None = None) -> Stream:
+    def of(job: Job, table: pa.Table, cut: Cut | None = None) -> Stream:
         """Read times and types, apply local predicates, number and sort partitions."""
+        job = job.settled(table)
+        plan, clock = job.plan, job.clock
         columns = Columns(table)
-        clock = Clock.of(table.schema.field(time).type, time)
-        instants = clock.read(table.column(time), time)
+        instants = clock.read(table.column(job.time), job.time)
         if plan.window is not None:
             clock.require_room(instants, plan.window)
         bits = {variable.name: at for at, variable in enumerate(plan.variables)}
-        require_event_types(table.schema, type_)
-        type_mask = _type_masks(plan, table.column(type_), bits)
+        type_mask = _type_masks(plan, table.column(job.type), bits)
         mask = type_mask.copy() if plan.local_predicates else type_mask
         for variable in plan.variables:
             for condition in plan.local_conditions(variable.name):
@@ -82,7 +86,12 @@ class Stream:
         owned = np.array([[clock.lowest_window], [2**62]], dtype=np.int64)
         if cut is not None:
             owned = cut.owned(columns, keys, clock.lowest_window)
-        return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order, owned)
+        return Stream(job, columns, clock, instants, bits, type_mask, mask, keys, offsets, order, owned)
+
+    @property
+    def plan(self) -> Plan:
+        """The job's plan."""
+        return self.job.plan
 
     def frame_of(self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool) -> Frame:
         """The events that some variables may take (or all), cut by common attributes and by scopes."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,15 @@ from greta.engine.columns import Columns
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
 from greta.engine.partitions import Frame, number_keys
-from greta.engine.run import Block, Numbers
+from greta.engine.run import Block
 from greta.engine.tables import contiguous
-from greta.engine.times import Clock
 from greta.engine.values import evaluate
 from greta.kernels.numbers import NOTHING
 from greta.kernels.sorting import argsort
 from greta.plan.nodes import Output, Plan, Slot, SlotKind
+
+if TYPE_CHECKING:
+    from greta.engine.job import Job
 
 Int = NDArray[np.int64]
 
@@ -156,16 +158,9 @@ def _total(values: NDArray[Any]) -> Any:
     return sum(Fraction(value) if isinstance(value, float) else value for value in values)
 
 
-def finish(
-    plan: Plan,
-    clock: Clock,
-    merged: Merged,
-    attributes: dict[str, pa.Array],
-    decoders: dict[int, Decoder],
-    numbers: Numbers,
-    floating: set[int],
-) -> pa.Table:
+def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]) -> pa.Table:
     """The rows of the answer, by window and group."""
+    plan, clock, numbers, floating = job.plan, job.clock, job.numbers, job.floating
     columns: dict[str, Any] = {}
     if plan.window is not None:
         within, slide = clock.units(plan.window)
@@ -204,7 +199,7 @@ def _output(
     merged: Merged,
     decoders: dict[int, Decoder],
     write: Callable[[NDArray[Any]], pa.Array],
-    floating: set[int],
+    floating: frozenset[int],
 ) -> pa.Array:
     slot = output.slots[0]
     match output.function:

@@ -10,13 +10,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
 from greta.engine.frames import Stream
+from greta.engine.job import Numbers
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
@@ -29,7 +30,6 @@ from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Place, Plan, Slot, SlotKind, Template
 
-Numbers = Literal["double", "exact"]
 Int = NDArray[np.int64]
 
 _LEAST_LANES = 8

@@ -64,11 +64,11 @@ def compare(operator: int, left: float, right: float) -> bool:
 @inner
 def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int, j: int) -> float:
     """One comparison between the codes of event ``i`` and the later event ``j``: 1, 0, or NaN for NULL."""
-    left = events.codes[automaton.compare_previous[comparison], i]
-    right = events.codes[automaton.compare_next[comparison], j]
+    left = events.codes[automaton.comparison[comparison, 0], i]
+    right = events.codes[automaton.comparison[comparison, 1], j]
     if left == NOTHING or right == NOTHING:
         return math.nan
-    operator = automaton.compare_operator[comparison]
+    operator = automaton.comparison[comparison, 2]
     if operator == LESS:
         holds = left < right
     elif operator == LESS_EQUAL:
@@ -146,8 +146,8 @@ def residual_holds(
 @inner
 def linked(automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
     """Whether event ``i`` may come right before the later event ``j`` along ``link``."""
-    for at in range(automaton.link_compare_ptr[link], automaton.link_compare_ptr[link + 1]):
-        if compare_codes(automaton, events, automaton.link_compare[at], i, j) != 1.0:
+    for at in range(automaton.compare_ptr[link], automaton.compare_ptr[link + 1]):
+        if compare_codes(automaton, events, automaton.compare[at], i, j) != 1.0:
             return False
-    start = automaton.link_program[link]
+    start = automaton.program_start[link]
     return start < 0 or residual_holds(automaton, events, start, i, j, stack)

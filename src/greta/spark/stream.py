@@ -15,10 +15,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
-from greta.engine.aggregate import plan_for
-from greta.engine.run import Numbers
-from greta.engine.stream_jobs import StreamJob, stored_schema
-from greta.engine.tables import require_column
+from greta.engine.job import Job, Numbers
+from greta.engine.stream_jobs import StreamJob
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
@@ -79,20 +77,17 @@ def aggregate_stream(
 
     Sets the session's state store to RocksDB, which stateful Python operators need.
     """
-    _require(numbers in get_args(Numbers), f"numbers must be 'double' or 'exact', not {numbers!r}")
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
     _require(buckets > 0, f"buckets is {buckets}; it must be at least 1")
     _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame\nhint: use aggregate for a batch")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
-    require_column(schema, time, "time", "time")
-    require_column(schema, type, "type", "type")
-    plans = [plan_for(one, schema, time, type) for one in queries]
-    for plan in plans:
-        _require_window(plan)
-    jobs = tuple(StreamJob(plan, stored_schema(plan, schema, time, type), time, type, numbers) for plan in plans)
-    answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
+    bound = [Job.bind(one, schema, time=time, type=type, numbers=numbers) for one in queries]
+    for job in bound:
+        _require_window(job.plan)
+    jobs = tuple(StreamJob.of(job) for job in bound)
+    answers = [Answer.of(job, df.schema) for job in bound]
     early = emit == "update"
     sink = ParquetLateEvents(late_events) if isinstance(late_events, str) else late_events
     if checkpoint is not None:
@@ -104,7 +99,7 @@ def aggregate_stream(
         .transformWithState(OpenWindows(jobs, buckets, early, sink), RESULT_DDL, "Append", "EventTime")
         .observe(metrics, *_figures(jobs))
     )
-    merges = any(_merges(plan) for plan in plans)
+    merges = any(_merges(job.plan) for job in jobs)
     if merges:
         results = results.where("blob IS NOT NULL").repartition("query", "merge")
     common, final = answers[0].travelling, answers[0].final
