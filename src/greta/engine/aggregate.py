@@ -1,18 +1,18 @@
-"""The whole path in one function: events → table → bound plan → rows."""
+"""The whole path in one function: events → table → bound plans → rows."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from greta.engine.job import Job, Numbers
+from greta.engine.job import Numbers
+from greta.engine.prepared import Prepared
+from greta.engine.queries import Queries, bind_all, common_schema, gathered, labelled, naming
 from greta.engine.tables import Events, to_table
-from greta.lang.nodes import Query
-from greta.plan.nodes import Plan
 
 
 def aggregate(
     events: Events,
-    query: Query | str | Plan,
+    query: Queries,
     *,
     time: str = "time",
     type: str = "type",  # noqa: A002
@@ -24,9 +24,27 @@ def aggregate(
     with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
     with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
 
+    Several queries (a list, or names with queries) read, code and sort the events once. Their rows come one query
+    after another, with a column ``query`` in front: the query's name, or its position where none has a name.
+
     >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
     >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
     [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    >>> aggregate(stream, {"all": "RETURN COUNT(*) PATTERN A+", "pairs": "RETURN COUNT(*) PATTERN A{2}"}).select(
+    ...     ["query", "count"]
+    ... ).to_pylist()
+    [{'query': 'all', 'count': 7.0}, {'query': 'pairs', 'count': 3.0}]
     """
     table = to_table(events)
-    return Job.bind(query, table.schema, time=time, type=type, numbers=numbers).run(table)
+    labels, queries = labelled(query)
+    jobs = bind_all(labels, queries, table.schema, time=time, type=type, numbers=numbers)
+    if labels is None:
+        return jobs[0].run(table)
+    common_schema(labels, [job.output_schema for job in jobs])  # refuses columns that clash before anything is computed
+    prepared = Prepared(jobs[0], table, shared=len(jobs) > 1)
+    _ = prepared.instants  # a time that cannot be read is no query's fault
+    tables = []
+    for label, job in zip(labels, jobs, strict=True):
+        with naming(label):
+            tables.append(job.run(prepared))
+    return gathered(labels, tables)

@@ -25,6 +25,7 @@ from greta.plan.nodes import AttributeType, Finish, Output, Plan
 
 if TYPE_CHECKING:
     from greta.engine.frames import Cut
+    from greta.engine.prepared import Prepared
 
 Numbers = Literal["double", "exact"]
 """How counts and integer sums are returned: as doubles, or as digits of any size."""
@@ -144,12 +145,12 @@ class Job:
         """The type in which MIN and MAX return an attribute's values."""
         return prepare(pa.chunked_array([], type=self.schema.field(attribute).type)).type
 
-    def run(self, table: pa.Table, cut: Cut | None = None) -> pa.Table:
+    def run(self, events: pa.Table | Prepared, cut: Cut | None = None) -> pa.Table:
         """All rows over a table of events, or those of the windows that ``cut`` names."""
         from greta.engine.compute import rows
         from greta.engine.frames import Stream
 
-        return rows(Stream.of(self, table, cut))
+        return rows(Stream.of(self, events, cut))
 
     def partials(self, table: pa.Table, cut: Cut | None = None) -> pa.Table:
         """Partial rows of one table of events: each (group, window) at most once."""

@@ -16,11 +16,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from greta.engine.job import Job, Numbers
+from greta.engine.queries import Queries, bind_all, labelled
 from greta.errors import GretaError
 from greta.spark.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
 from greta.spark.filters import useful
 from greta.spark.jobs import SHARE_BITS, Channel, SparkJob, relevant_types
-from greta.spark.queries import Queries, labelled, merged_columns
+from greta.spark.queries import merged_columns
 from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
 from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 
@@ -66,7 +67,7 @@ def aggregate(
         raise GretaError(f"{', '.join(streaming)}: only a streaming DataFrame takes such options")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
-    jobs = tuple(Job.bind(one, schema, time=time, type=type, numbers=numbers) for one in queries)
+    jobs = tuple(bind_all(labels, queries, schema, time=time, type=type, numbers=numbers))
     answers = [Answer.of(job, df.schema) for job in jobs]
     merged = None if labels is None else merged_columns(labels, answers)
     tasks = tasks or parallelism(df.sparkSession)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.job import WINDOW, Job
+from greta.engine.queries import spread
 from greta.engine.tables import contiguous
 from greta.kernels.sorting import argsort, order_by_group
 from greta.spark.columns import arrive, depart, neutral
@@ -294,7 +295,7 @@ def finish_groups(
     for number, table in _swept(batches, [(one.partial_schema, _windows) for one in job.jobs]):
         rows = depart(job.jobs[number].finish(table), schemas[number])
         if labels is not None:
-            rows = _spread(rows, labels[number], common)
+            rows = spread(rows, labels[number], common)
         yield from _leave(rows)
 
 
@@ -305,11 +306,3 @@ def _windows(batch: pa.RecordBatch) -> Int:
 def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
     """Batches under the names that Spark expects."""
     return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(_CHUNK_ROWS))
-
-
-def _spread(rows: pa.Table, label: pa.Scalar, schema: pa.Schema) -> pa.Table:
-    """One query's rows under the columns of all."""
-    columns = [pa.repeat(label, rows.num_rows)]
-    for name, type_ in zip(schema.names[1:], schema.types[1:], strict=True):
-        columns.append(rows.column(name) if name in rows.column_names else pa.nulls(rows.num_rows, type_))
-    return pa.table(columns, schema=schema)

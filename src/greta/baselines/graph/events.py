@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from greta.engine.columns import Columns
 from greta.engine.job import Job
-from greta.engine.times import Clock
+from greta.engine.times import Clock, furthest_from_zero
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 
@@ -115,7 +115,7 @@ class Stream:
         """The events by time, with their local predicates applied."""
         instants = self.clock.read(table.column(self.job.time), self.job.time)
         if self.plan.window is not None:
-            self.clock.require_room(instants, self.plan.window)
+            self.clock.require_room(furthest_from_zero(instants), self.plan.window)
         times = instants.tolist()
         types = table.column(self.job.type).cast(pa.string()).to_pylist()
         allowed = {
