@@ -15,9 +15,10 @@ import greta
 from greta import graph
 from greta.cli.graph import app
 from greta.datasets.paper import EXAMPLES, I, stream
+from greta.engine.job import Job
 from greta.errors import DataError, GretaError, QueryError
-from greta.graph.events import Cell, Windows
-from greta.graph.run import partition_graphs, read_stream
+from greta.graph.events import Cell, Stream, Windows
+from greta.graph.run import partition_graphs
 from greta.graph.runtime import GretaGraph
 from greta.graph.totals import Aggregates
 from greta.lang.nodes import Conjunction
@@ -234,7 +235,7 @@ def test_edges_are_those_that_satisfy_the_edge_predicate() -> None:
 
 
 def run(events: pa.Table, query: str) -> GretaGraph:
-    read = read_stream(events, query, "time", "type")
+    read = Stream(Job.bind(query, events.schema), events)
     (found,) = partition_graphs(read, Windows.of(read.plan, read.clock), Aggregates(read))
     assert isinstance(found.cell, Cell)
     return found.graphs[0]

@@ -11,15 +11,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.tables import as_type, contiguous, without_nulls
+from greta.kernels.layout import NOTHING
 
 if TYPE_CHECKING:
     from greta.engine.values import Value
 
 Codes = NDArray[np.int64]
 Decoder = Callable[[Codes], pa.Array]
-
-NOTHING = np.int64(-(2**63))
-"""The code of NULL, and of an extreme that no value has reached yet: the kernels' own, named here without them."""
 
 _SAFE = 2**62
 """Integers beyond this are ranked instead, so that a code plus or minus one never overflows."""

@@ -7,17 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from greta.engine.codes import NOTHING
 from greta.graph.events import Event, Stream
 from greta.graph.expressions import evaluate
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import (
-    Aggregate,
     And,
     Attribute,
     Comparison,
     ComparisonOperator,
     Expression,
-    Name,
     Not,
     Number,
     Or,
@@ -93,9 +91,8 @@ class EdgeConditions:
         )
 
     def _is_true(self, condition: Expression, earlier: Event, later: Event) -> bool:
-        def lookup(leaf: Attribute | Name | Aggregate) -> object:
-            assert isinstance(leaf, Attribute)
-            return self._stream.values(leaf.name)[(later if leaf.next else earlier).row]
+        def lookup(attribute: Attribute) -> object:
+            return self._stream.values(attribute.name)[(later if attribute.next else earlier).row]
 
         return evaluate(condition, lookup) is True
 

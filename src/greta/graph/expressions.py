@@ -18,6 +18,7 @@ from greta.lang.nodes import (
     ArithmeticOperator,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     ComparisonOperator,
     Expression,
@@ -27,9 +28,10 @@ from greta.lang.nodes import (
     Number,
     Or,
     Text,
+    TrendAggregate,
 )
 
-Lookup = Callable[[Attribute | Name | Aggregate], object]
+Lookup = Callable[[Attribute], object]
 
 
 def known(value: object) -> object:
@@ -42,14 +44,14 @@ def known(value: object) -> object:
 
 
 def evaluate(expression: Expression, lookup: Lookup) -> object:
-    """The value of an expression, None for NULL; ``lookup`` answers for attributes, names and aggregates.
+    """The value of an expression, None for NULL; ``lookup`` answers for attributes.
 
     Integers are exact; where an integer meets a float, both are floats.
     """
     match expression:
         case Number(value=value) | Text(value=value) | Boolean(value=value):
             return value
-        case Attribute() | Name() | Aggregate():
+        case Attribute():
             return known(lookup(expression))
         case Arithmetic(operator=operator, left=left, right=right):
             return _arithmetic(operator, evaluate(left, lookup), evaluate(right, lookup))
@@ -63,6 +65,8 @@ def evaluate(expression: Expression, lookup: Lookup) -> object:
             return _not(_all([_not(evaluate(part, lookup)) for part in parts]))
         case Not(operand=operand):
             return _not(evaluate(operand, lookup))
+        case Name() | Aggregate() | TrendAggregate() | Call():
+            raise AssertionError("the planner lets nothing of groups into an edge predicate")
         case _:
             assert_never(expression)
 

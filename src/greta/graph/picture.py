@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from greta.engine.tables import Events
+from greta.engine.job import Job
+from greta.engine.tables import Events, to_table
 from greta.errors import DataError
 from greta.graph.events import Stream, Windows
 from greta.graph.panes import Vertex as RuntimeVertex
-from greta.graph.run import partition_graphs, read_stream
+from greta.graph.run import partition_graphs
 from greta.graph.runtime import GretaGraph
 from greta.graph.totals import Aggregates
 from greta.lang.nodes import Query
@@ -140,7 +141,8 @@ def build(
     >>> [(v.label, v.counts[None]) for v in build(stream, "RETURN COUNT(*) PATTERN A+").vertices]
     [('a1', 1), ('a2', 2), ('a3', 4)]
     """
-    stream = read_stream(events, query, time, type)
+    table = to_table(events)
+    stream = Stream(Job.bind(query, table.schema, time=time, type=type), table)
     view = _View(stream, _window_number(stream, window), time)
     return view.graph()
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
-from greta.engine.planning import plan_for
+from greta.engine.job import Job
 from greta.errors import DataError
 from greta.graph import Graph, build
 from greta.graph.picture import Partition, SubGraph, Vertex
@@ -32,7 +32,7 @@ _ROLES = ("left of AND", "right of AND", "trends of both")
 def graph(query: str, source: dict[str, Any], result: str, row: int) -> dict[str, Any]:
     """Pictures of the graphs behind a row: one per partition that has a vertex."""
     events = _load(json.dumps(source, sort_keys=True))
-    plan = plan_for(query, events.schema, "time", "type")
+    plan = Job.bind(query, events.schema).plan
     inside = _behind(events, plan, result, row)
     if len(inside) > LIMITS.graph_events:
         raise DataError(
