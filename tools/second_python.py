@@ -37,7 +37,7 @@ def find(version: str) -> Path | None:
     named = shutil.which(f"python{version}")
     places = [*([Path(named)] if named else []), *sorted(Path.home().glob(f".pyenv/versions/{version}*/bin/python"))]
     for place in places:
-        command = [place, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
+        command: list[str | Path] = [place, "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
         if asked.returncode == 0 and asked.stdout.strip() == version:
             return place
