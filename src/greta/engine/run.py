@@ -215,9 +215,10 @@ class Execution:
             flow = prepared.flows[template]
             results = self._compute(template, runs, prepared, blank)
             adds = _numbers(results.words, flow.adds, blank)
-            if prepared.double and self.plan.needs_magnitudes:
-                # An infinite count still has a finite average: compute again with an exponent of its own.
-                infinite = ~np.isfinite(results.words).all(axis=1)
+            if prepared.double:
+                # An infinite count still has a finite average, and ∞ - ∞ some value: compute again with exponents.
+                infinite = ~np.isfinite(results.words) if self.plan.needs_magnitudes else np.isnan(results.words)
+                infinite = infinite.any(axis=1)
                 results.failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
             if results.failed.any():
                 adds = self._widen(template, runs, prepared, results, adds)

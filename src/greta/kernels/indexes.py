@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from greta.kernels import boxes as box_trees
 from greta.kernels import scans as scan_lists
 from greta.kernels.boxes import Boxes, Tree, new_boxes, nodes_for
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, small
 from greta.kernels.layout import (
     BOTH_SIDES,
     BOX,
@@ -125,7 +125,7 @@ def _reset_extra(extra: Extra, index: Int, at: int, ranks: Ranks, first: int, la
     return int(nodes_for(size) + size)
 
 
-@inner
+@small
 def query(
     arena: Arena,
     states: States,
@@ -203,7 +203,7 @@ def _kept(states: States, extra: Extra, at: int, base: int, origin: int) -> List
     return List(extra.ordinal[at], states.index[at, LINK], base, r, operator, stride, origin)
 
 
-@inner
+@small
 def insert(
     arena: Arena,
     states: States,

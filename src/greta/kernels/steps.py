@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import INNER_OPTIONS, inner
 from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Int, Weights
 from greta.kernels.numbers import Arena, Counts, Rows, add_product, by_arena, by_store, copy, is_zero, nothing_in, zero
 
@@ -132,4 +132,4 @@ def _change_extremes(
 
 
 by_store(in_maxima, _a_double, _an_integer, _an_integer)
-by_arena(take_steps, _no_steps, _rows_steps)
+by_arena(take_steps, _no_steps, _rows_steps, INNER_OPTIONS)

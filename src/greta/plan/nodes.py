@@ -21,7 +21,7 @@ from greta.lang.nodes import (
     TrendAggregate,
 )
 from greta.lang.walk import walk
-from greta.plan.measures import Events, Measure, Trends
+from greta.plan.measures import Measure
 
 
 class AttributeType(Enum):
@@ -281,10 +281,10 @@ class Plan:
 
     @property
     def needs_magnitudes(self) -> bool:
-        """Whether a number beyond the range of doubles matters: averages, and what is computed from aggregates."""
-        simple = all(isinstance(measure, Trends | Events) for measure in self.measures)
+        """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
+        quotient = any(output.finish in (Finish.MEAN, Finish.DEVIATION) for output in self.outputs)
         judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
-        return not simple or bool(self.computed) or judged
+        return quotient or bool(self.computed) or judged
 
     @property
     def event_types(self) -> tuple[str, ...]:
