@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal, TypeVar
 
@@ -352,6 +353,7 @@ class Peak(Measure):
         return _Peaks(builder, self.value, self.sign).weave()
 
 
+@lru_cache(maxsize=1024)
 def build_flow(measures: tuple[Measure, ...], variables: frozenset[str], complete: frozenset[str]) -> Flow:
     """Slots and steps of some measures over a template with these variables."""
     builder = FlowBuilder(variables, complete)
