@@ -134,7 +134,7 @@ def _exactly(expression: Expression, value_of: Callable[[str], Exact]) -> Exact:
             raise AssertionError(f"no number: {expression}")
 
 
-def _combined(sign: ArithmeticOperator, a: int | Fraction | float, b: int | Fraction | float) -> Exact:
+def _combined(sign: ArithmeticOperator, a: Fraction | float, b: Fraction | float) -> Exact:
     if isinstance(a, float) or isinstance(b, float):
         # One of them is infinite; all that matters of the other is its sign.
         a, b = to_double(a), to_double(b)
@@ -153,7 +153,7 @@ def _combined(sign: ArithmeticOperator, a: int | Fraction | float, b: int | Frac
             raise AssertionError("a remainder of aggregates is refused before")
 
 
-def _applied(function: MathFunction, value: int | Fraction | float) -> Exact:
+def _applied(function: MathFunction, value: Fraction | float) -> Exact:
     match function:
         case "ABS":
             return abs(value)
@@ -177,7 +177,7 @@ def _log_of_fraction(value: Fraction, logarithm: Callable[[Any], float]) -> floa
     return logarithm(value.numerator) - logarithm(value.denominator)
 
 
-def square_root(value: int | Fraction | float) -> Exact:
+def square_root(value: Fraction | float) -> Exact:
     """The root to the last digits of a double, also of what is beyond their range; NULL for negative numbers."""
     if value < 0:
         return None
