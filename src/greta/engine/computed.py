@@ -122,14 +122,14 @@ def _exactly(expression: Expression, value_of: Callable[[str], Exact]) -> Exact:
         case Name(name=name):
             return value_of(name)
         case Negative(operand=operand):
-            value = _exactly(operand, value_of)
-            return None if value is None else -value
+            number = _exactly(operand, value_of)
+            return None if number is None else -number
         case Arithmetic(operator=sign, left=left, right=right):
             a, b = _exactly(left, value_of), _exactly(right, value_of)
             return None if a is None or b is None else _combined(sign, a, b)
         case Call(function=function, operand=operand):
-            value = _exactly(operand, value_of)
-            return None if value is None else _applied(function, value)
+            number = _exactly(operand, value_of)
+            return None if number is None else _applied(function, number)
         case _:
             raise AssertionError(f"no number: {expression}")
 
@@ -156,7 +156,7 @@ def _combined(sign: ArithmeticOperator, a: Fraction | float, b: Fraction | float
 def _applied(function: MathFunction, value: Fraction | float) -> Exact:
     match function:
         case "ABS":
-            return abs(value)
+            return -value if value < 0 else value
         case "SQRT":
             return square_root(value)
         case "LOG2" | "LOG10" | "LN":

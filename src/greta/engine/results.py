@@ -245,7 +245,8 @@ class _Rows:
         if output.measures[0] in self.decoders:
             column = self.column(output)
             if pa.types.is_floating(column.type):
-                return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                numbers: NDArray[Any] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                return numbers
             return np.array(column.to_pylist(), dtype=object)
         values, valid = self._values(output)
         if values.dtype == np.float64:
