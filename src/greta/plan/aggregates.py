@@ -152,7 +152,8 @@ def _value(aggregate: TrendAggregate, draft: Draft) -> TrendValue:
 
 
 def _part(part: ValuePart, draft: Draft) -> Part:
-    assert part.function not in ("MIN", "MAX")
+    if part.function == "MIN" or part.function == "MAX":
+        raise AssertionError("a MIN or MAX of a trend stands alone")
     variables = draft.positive if part.variable is None else _positive_variables(part.variable, part.span, draft)
     return Part(part.function, variables, part.attribute, -1 if part.negative else 1)
 

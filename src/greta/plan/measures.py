@@ -405,7 +405,8 @@ class _Layers:
 
     def meetings(self, variable: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
         """What an event of a variable may bring: (attributes with a value, attributes that are NULL)."""
-        names = {a for variables, a in (*self.flags, *self.lasts) if variable in variables and a != _TIME}
+        met = (*self.flags, *self.lasts)
+        names = frozenset(name for variables, name in met if variable in variables and name != _TIME)
         sure = names & self.builder.complete
         for valid in _subsets(sorted(names - sure)):
             yield sure | valid, names - sure - valid
