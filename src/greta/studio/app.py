@@ -24,7 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from greta import __version__
-from greta.plan.svg import DARK, LIGHT
+from greta.drawing.svg import DARK, LIGHT
 from greta.studio.guard import Guard, is_loopback, policy
 from greta.studio.limits import LIMITS, Limits
 from greta.studio.problems import StudioError, describe
