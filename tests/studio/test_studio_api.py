@@ -1,6 +1,8 @@
 """The studio's questions and answers, over HTTP but without a browser."""
 
 import asyncio
+import csv
+import io
 import json
 import re
 import time
@@ -193,9 +195,29 @@ def test_rows_come_in_pages_and_as_csv(client: TestClient, finish: Finish) -> No
     assert first["rows"][1] == second["rows"][0]
     assert first["columns"] == ["window_start", "window_end", "sector", "count"]
     assert first["rows"][0][0].startswith("2024-01-02 09:2")
-    csv = client.get(f"/api/runs/{run['id']}/rows.csv")
-    assert csv.headers["content-type"].startswith("text/csv")
-    assert len(csv.text.splitlines()) == total + 1
+    file = client.get(f"/api/runs/{run['id']}/rows.csv")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert len(file.text.splitlines()) == total + 1
+
+
+def test_a_csv_file_has_no_cell_that_a_spreadsheet_would_run(client: TestClient, finish: Finish) -> None:
+    names = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1+1", "plain"]
+    lines = "".join(f'{i},Stock,"{name}"\n' for i, name in enumerate(names))
+    found = upload(client, "names.csv", f"time,type,company\n{lines}".encode()).json()
+    query = 'RETURN company, COUNT(*) AS "=n", MIN(S.time) AS least PATTERN Stock S+ GROUP-BY company'
+    run = finish(query, {"upload": found["upload"], "time": "time", "type": "type"}, exact=True)
+    text = client.get(f"/api/runs/{run['id']}/rows.csv").text
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["window_start", "window_end", "company", "'=n", "least"]
+    assert sorted(row[2] for row in rows[1:]) == sorted([*(f"'{name}" for name in names[:-1]), "plain"])
+    assert {row[3] for row in rows[1:]} == {"1"}
+
+
+def test_rows_come_as_parquet_with_every_value_as_it_is(client: TestClient, finish: Finish) -> None:
+    run = finish('RETURN COUNT(*) AS "=n" PATTERN SEQ(A+, B)+', PAPER, exact=True)
+    answer = client.get(f"/api/runs/{run['id']}/rows.parquet")
+    assert pyarrow.parquet.read_table(io.BytesIO(answer.content)).column("=n").to_pylist() == ["43"]
+    assert 'filename="rows.parquet"' in answer.headers["content-disposition"]
 
 
 def test_a_chart_has_a_line_per_group_over_ascending_time(client: TestClient, finish: Finish) -> None:

@@ -130,10 +130,11 @@ def test_a_directory_named_on_the_page_is_followed_and_a_wrong_one_is_a_message(
     found = client.post("/api/follow", json={"path": str(tmp_path)}).json()
     assert client.get(f"/api/follow/{found['id']}").json()["total"] == 0
     assert client.post("/api/follow", json={"path": str(tmp_path)}).json() == found
-    for wrong in ("/no/such/place", "", "a\0b", None, __file__):
-        refused = client.post("/api/follow", json={"path": wrong})
+    wrong = {"": "no directory", "a\0b": "no directory", None: "no directory", __file__: "this is a file"}
+    for path, said in (wrong | {"~nosuchuser/out": "no user of this name"}).items():
+        refused = client.post("/api/follow", json={"path": path})
         assert refused.status_code == 400
-        assert "no such directory" in refused.json()["error"]["message"]
+        assert said in refused.json()["error"]["message"]
 
 
 def test_an_open_studio_follows_only_what_the_command_line_names(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from greta.studio.workers import Worker, WorkerError
 
 STATIC = Path(__file__).parent / "static"
 _LARGEST_JSON = 200_000
+_DOWNLOADS = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
 class Answer(JSONResponse):
@@ -49,6 +50,8 @@ class Settings:
     """What the command line decides."""
 
     host: str = "127.0.0.1"
+    token: str | None = None
+    """What an address must carry to be let in; None lets in everybody who reaches the port."""
     follow: tuple[Path, ...] = ()
     limits: Limits = LIMITS
 
@@ -88,15 +91,20 @@ class Session:
                 "start it with --follow DIR",
                 status=403,
             )
-        if not isinstance(path, str) or not path or "\0" in path or not Path(path).expanduser().is_dir():
-            raise StudioError(f"{path}: there is no such directory", "name the output directory of greta stream")
-        return self.add_directory(Path(path))
+        if not isinstance(path, str) or not path.strip() or "\0" in path:
+            raise StudioError("no directory is named", "name the output directory of greta stream")
+        return self.add_directory(Path(path.strip()))
 
     def add_directory(self, path: Path) -> str:
-        """Remember a directory; the same one keeps its key."""
-        path = path.expanduser().resolve()
-        for key, known in self.followed.items():
-            if known == path:
+        """Remember a directory, which need not be there yet; the same one keeps its key."""
+        try:
+            path = path.expanduser().resolve()
+        except RuntimeError:
+            raise StudioError(f"{path}: there is no user of this name", "write the directory in full") from None
+        if path.exists() and not path.is_dir():
+            raise StudioError(f"{path}: this is a file", "name the output directory of greta stream")
+        for key, followed in self.followed.items():
+            if followed == path:
                 return key
         key = token_urlsafe(9)
         self.followed[key] = path
@@ -122,12 +130,12 @@ def create_app(settings: Settings | None = None) -> Starlette:
             Route("/api/runs/{id}/rows", _api(rows)),
             Route("/api/runs/{id}/series", _api(series)),
             Route("/api/runs/{id}/graph", _api(graph)),
-            Route("/api/runs/{id}/rows.csv", _api(download)),
+            Route("/api/runs/{id}/rows.{format:str}", _api(download)),
             Route("/api/follow", _api(choose), methods=["POST"]),
             Route("/api/follow/{id}", _api(look)),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(Guard, host=chosen.host)],
+        middleware=[Middleware(Guard, host=chosen.host, token=chosen.token)],
         lifespan=_lifespan(chosen),
     )
 
@@ -168,6 +176,13 @@ def _api(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
             return Answer({"error": error.described}, status_code=400)
         except ClientDisconnect:
             return Response(status_code=499)
+        except TimeoutError:
+            # The guard's: the client stalls.
+            raise
+        except OSError as error:
+            # A full disk, too many open files: not the question's fault, but not a mistake of the studio's either.
+            message = f"the machine that runs the studio says: {error.strerror or error}"
+            return Answer({"error": {"message": message, "hint": None}}, status_code=503)
 
     return handle
 
@@ -269,11 +284,14 @@ async def graph(request: Request, session: Session) -> Response:
 
 
 async def download(request: Request, session: Session) -> Response:
-    """All rows as a CSV file."""
+    """All rows as a file, CSV or Parquet."""
     run = session.runs.finished(request.path_params["id"])
-    target = run.result.with_suffix(".csv")
-    await session.think("csv", result=str(run.result), target=str(target))
-    return FileResponse(target, media_type="text/csv", filename="rows.csv")
+    chosen = request.path_params["format"]
+    if chosen not in _DOWNLOADS:
+        raise StudioError(f"rows do not come as {chosen}", f"choose {' or '.join(_DOWNLOADS)}", status=404)
+    target = run.result.with_suffix(f".{chosen}")
+    await session.think(chosen, result=str(run.result), target=str(target))
+    return FileResponse(target, media_type=_DOWNLOADS[chosen], filename=f"rows.{chosen}")
 
 
 async def choose(request: Request, session: Session) -> Response:

@@ -11,8 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
+import pyarrow.parquet
 
 from greta.studio.limits import LIMITS
+
+_FORMULA = r"^[=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+"""How a cell begins that spreadsheets compute, the full-width signs of East Asian keyboards included."""
+_PLAIN_NUMBER = r"^[+-]?\d+(\.\d+)?$"
 
 
 def rows(result: str, offset: int, limit: int) -> dict[str, Any]:
@@ -34,10 +39,33 @@ def series(result: str, column: str, groups: list[str]) -> dict[str, Any]:
 
 
 def save_csv(result: str, target: str) -> dict[str, Any]:
-    """All rows as CSV."""
+    """All rows as CSV, in which no cell is one that a spreadsheet would run as a formula."""
     table = _open(result)
-    pyarrow.csv.write_csv(table, target)
+    columns = [
+        harmless(c) if pa.types.is_string(c.type) or pa.types.is_large_string(c.type) else c for c in table.columns
+    ]
+    names = harmless(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
+    pyarrow.csv.write_csv(pa.table(columns, names=names), target)
     return {"rows": len(table)}
+
+
+def save_parquet(result: str, target: str) -> dict[str, Any]:
+    """All rows as Parquet, every value as it is."""
+    table = _open(result)
+    pyarrow.parquet.write_table(table, target)
+    return {"rows": len(table)}
+
+
+def harmless(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with an apostrophe before those that a spreadsheet would take for a formula; numbers stay numbers.
+
+    >>> harmless(pa.chunked_array([["=1+1", "-5", "+49 30", "@SUM(A1)", "plain"]])).to_pylist()
+    ["'=1+1", '-5', "'+49 30", "'@SUM(A1)", 'plain']
+    """
+    risky = pc.and_(
+        pc.match_substring_regex(texts, _FORMULA), pc.invert(pc.match_substring_regex(texts, _PLAIN_NUMBER))
+    )
+    return pc.if_else(pc.fill_null(risky, False), pc.binary_join_element_wise("'", texts, ""), texts)
 
 
 def chart(table: pa.Table, column: str, groups: list[str]) -> dict[str, Any]:

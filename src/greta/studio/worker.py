@@ -9,11 +9,12 @@ import json
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TextIO
 
-from greta.errors import GretaError
+from greta.errors import GretaError, visible
 from greta.studio.problems import describe
 
 Send = Callable[[dict[str, Any]], None]
@@ -52,6 +53,10 @@ def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
             from greta.studio.results import save_csv
 
             return save_csv(**arguments)
+        case "parquet":
+            from greta.studio.results import save_parquet
+
+            return save_parquet(**arguments)
         case "graph":
             from greta.studio.graphs import graph
 
@@ -91,6 +96,23 @@ def _reply(question: dict[str, Any], send: Send) -> None:
     except RecursionError:
         hint = "take out nesting that changes nothing"
         send({"error": {"message": "this is nested too deeply", "hint": hint}})
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page is told, and the next question answered
+        send({"error": unexpected(error)})
+
+
+def unexpected(error: Exception) -> dict[str, Any]:
+    """An error that nobody foresaw, as what it is: its kind, its words, and the place in greta that it passed last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if f"{os.sep}greta{os.sep}" in frame.filename]
+    where = ""
+    if inside:
+        module = inside[-1].filename.rpartition(f"{os.sep}greta{os.sep}")[2]
+        where = f" (greta/{module}, line {inside[-1].lineno})"
+    said = "".join(traceback.format_exception_only(error)).strip()
+    return {
+        "message": visible(f"greta met an error that it did not foresee: {said[:500]}{where}", keep="\n"),
+        "hint": "this is a mistake in greta, not in your query: please report it with the query and these words",
+    }
 
 
 def _listen(stdin: TextIO, questions: SimpleQueue[str]) -> None:
