@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from greta.studio.app import Settings, create_app
+from greta.studio.app import create_app
+from greta.studio.session import Settings
 from support.browser import Page
 
 HOST = "127.0.0.1:8400"

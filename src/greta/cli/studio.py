@@ -43,12 +43,13 @@ def studio(
 ) -> None:
     """Open a local web page: write a query, see its template, its rows and the trends behind them."""
     try:
-        from greta.studio.app import Settings, create_app
+        from greta.studio.app import create_app
         from greta.studio.serving import serve
     except ModuleNotFoundError as error:
         raise SetupError(f"the studio needs {error.name}\nhint: pip install 'greta-trends[studio]'") from error
     from greta.studio.guard import is_loopback
     from greta.studio.limits import MEGABYTE, Limits
+    from greta.studio.session import Settings
 
     token = token_urlsafe(16)
     settings = Settings(host, token, tuple(follow or ()), Limits(upload_bytes=max_upload * MEGABYTE))

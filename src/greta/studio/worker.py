@@ -57,6 +57,18 @@ def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
             from greta.studio.results import save_parquet
 
             return save_parquet(**arguments)
+        case "outline":
+            from greta.studio.sources import outline
+
+            return outline(**arguments)
+        case "attribute":
+            from greta.studio.sources import attribute
+
+            return attribute(**arguments)
+        case "snippets":
+            from greta.studio.snippets import snippets
+
+            return snippets(**arguments)
         case "graph":
             from greta.studio.graphs import graph
 
@@ -66,9 +78,9 @@ def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
 
             return follow(**arguments)
         case "samples":
-            from greta.studio.samples import listing
+            from greta.studio import cheatsheet, samples
 
-            return {"samples": listing()}
+            return {"samples": samples.listing(), "cheat_sheet": cheatsheet.listing()}
         case unknown:
             raise ValueError(f"nobody knows how to answer {unknown}")
 
