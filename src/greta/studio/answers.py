@@ -38,7 +38,7 @@ def check(query: str, source: dict[str, Any] | None = None) -> dict[str, Any]:
     try:
         explanation = Explanation(analyze(query, schema))
     except GretaError as error:
-        return data | {"error": describe(error, query)}
+        return data | {"error": describe(error, query), "drawn": drawn(None, schema or {})}
     plan = explanation.plan
     return data | {
         "words": explanation.words,
@@ -49,12 +49,19 @@ def check(query: str, source: dict[str, Any] | None = None) -> dict[str, Any]:
     }
 
 
-def drawn(plan: Plan, schema: Mapping[str, AttributeType]) -> dict[str, Any]:
-    """What of the events is drawn over time, and by what: the number that the query compares, per partition."""
+def drawn(plan: Plan | None, schema: Mapping[str, AttributeType]) -> dict[str, Any]:
+    """What of the events is drawn over time, and by what: the number that the query compares, per partition.
+
+    Without a plan it is the first number there is, floating-point ones first.
+    """
     numbers = [name for name, kind in schema.items() if kind in NUMBERS and name != "time"]
+    numbers.sort(key=lambda name: schema[name] is AttributeType.INTEGER)
+    if plan is None:
+        return {"attribute": next(iter(numbers), None), "by": [], "groups": [], "attributes": numbers}
     edges = [p.condition for template in plan.templates for link in template.links for p in link.predicates]
     compared = [attribute.name for condition in edges for attribute in attributes(condition)]
     wished = [name for name in (*compared, *plan.attributes, *numbers) if name in numbers]
     partition = (*plan.partitioning.common, *(scope.attribute for scope in plan.partitioning.scopes))
     by = [name for name in dict.fromkeys(partition) if name in schema and name not in wished[:1]]
-    return {"attribute": wished[0] if wished else None, "by": by, "attributes": numbers}
+    groups = [name for name in plan.returned if name in by]
+    return {"attribute": wished[0] if wished else None, "by": by, "groups": groups, "attributes": numbers}

@@ -82,10 +82,12 @@ async def outline(request: Request, session: Session) -> Response:
 async def attribute(request: Request, session: Session) -> Response:
     """A numeric attribute of the events, over time."""
     asked = await _json(request)
-    name, by = asked.get("attribute"), asked.get("by", [])
-    if not isinstance(name, str) or not isinstance(by, list) or not all(isinstance(each, str) for each in by):
+    name, by, groups = asked.get("attribute"), asked.get("by", []), asked.get("groups", [])
+    columns = [name, *by, *groups] if isinstance(by, list) and isinstance(groups, list) else [None]
+    if not all(isinstance(column, str) for column in columns):
         raise StudioError("the request names no attribute")
-    return Answer(await session.think("attribute", source=session.source(asked.get("source")), attribute=name, by=by))
+    source = session.source(asked.get("source"))
+    return Answer(await session.think("attribute", source=source, attribute=name, by=by, groups=groups))
 
 
 async def copied(request: Request, session: Session) -> Response:

@@ -79,10 +79,11 @@ def _broken(instants: Floats, step: int, slide: float | None) -> tuple[list[floa
     return ticks.tolist(), places
 
 
-def attribute_lines(events: pa.Table, attribute: str, by: Sequence[str]) -> dict[str, Any]:
-    """A numeric attribute over event time: aligned lines, one per value of ``by``, those with most events first.
+def attribute_lines(events: pa.Table, attribute: str, by: Sequence[str], groups: Sequence[str] = ()) -> dict[str, Any]:
+    """A numeric attribute over event time: aligned lines, one per value of ``by``; those with most events, if many.
 
     Of a line with more than ``Limits.points`` events, stretches are drawn by their smallest and largest value.
+    ``groups`` are columns of ``by`` that rows of the result go by: a line says which group it is of.
     """
     values = floats(events.column(attribute))
     there = np.isfinite(values)
@@ -104,7 +105,10 @@ def attribute_lines(events: pa.Table, attribute: str, by: Sequence[str]) -> dict
         for position, event in zip(slot[at : at + len(mine)], mine, strict=True):
             aligned[position] = float(values[event])
         at += len(mine)
-        lines.append({"name": str(names[line]), "values": aligned, "events": int(sizes[line])})
+        drawn_line: dict[str, Any] = {"name": str(names[line]), "values": aligned, "events": int(sizes[line])}
+        if groups:
+            drawn_line["group"] = str(labels(events.slice(int(mine[0]), 1), groups)[0])
+        lines.append(drawn_line)
     return {
         "attribute": attribute,
         "times": ticks.tolist(),

@@ -28,7 +28,7 @@ def bare(picture: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A vertex as it is drawn; ``about`` is what a screen reader says and a pointer shows."""
+    """A vertex as it is drawn; ``about`` is what a screen reader says after its texts, and a pointer shows."""
 
     name: str
     when: str
@@ -93,7 +93,7 @@ def _relief(title: str, dots: Sequence[Dot], edges: Edges, columns: dict[Any, in
     several = len({dot.variable for dot in dots}) > 1
     body += "".join(_edge(centres[a], centres[b], f"{a}-{b}", True) for a, b in edges)
     for at, dot in enumerate(dots):
-        face = dot if dot.value is None else replace(dot, name=f"{dot.value:.6g}")
+        face = dot if dot.value is None else replace(dot, name=f"{dot.value:.5g}")
         caption = f"{dot.variable} {dot.when}".strip() if several else dot.when
         body += _vertex(replace(face, when=caption), centres[at], at, live=True)
     return svg.Drawing(body, width, bottom)
@@ -185,17 +185,22 @@ def _vertex(dot: Dot, centre: svg.Point, at: int, live: bool) -> str:
         ring = _circle(x, y, _RADIUS - 3.5, None, accent, dot.faded)
     # An opaque disc hides the edges that pass behind.
     content = (
-        svg.title(dot.about)
+        svg.title(f"{dot.name}: {dot.about}")
         + _circle(x, y, _RADIUS, "node", accent, dot.faded)
         + ring
-        + svg.text(x, y - 3, dot.name, size=11, bold=True, role="muted" if dot.faded else "ink")
+        + svg.text(
+            x, y - 3, dot.name, size=11 if len(dot.name) < 6 else 9, bold=True, role="muted" if dot.faded else "ink"
+        )
+        + " "  # without it, the texts would be read as one word
         + svg.text(x, y + 10, _count(dot.count), size=11, role="muted" if dot.faded else "ink")
     )
     if dot.when:
-        content += svg.text(x, y + _RADIUS + 13, dot.when, size=9.5, role="muted")
+        content += " " + svg.text(x, y + _RADIUS + 13, dot.when, size=9.5, role="muted")
     if not live:
         return svg.element("g", content)
-    label = svg.escape(dot.about)
+    # What is seen comes first: people who speak to their computer say it.
+    seen = " ".join(text for text in (dot.name, _count(dot.count), dot.when) if text)
+    label = svg.escape(f"{seen}: {dot.about}")
     return f'<g data-vertex="{at}" tabindex="0" role="button" aria-label="{label}">{content}</g>'
 
 

@@ -120,7 +120,7 @@ def _part(
 
 def _called(dot: Dot) -> str:
     """How a list of trends names a vertex: by its value where that is drawn."""
-    name = dot.name if dot.value is None else f"{dot.value:.6g}"
+    name = dot.name if dot.value is None else f"{dot.value:.5g}"
     return name if dot.when == "" else f"{name} ({dot.when})"
 
 
@@ -142,7 +142,7 @@ def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]], heig
         start=vertex.start,
         end=vertex.end,
         faded=vertex.invalid or vertex.pruned,
-        about=f"{name}: {vertex.variable}, {count:,} {kind} end here; {state}{details}",
+        about=f"{vertex.variable}, {count:,} {kind} end here; {state}{details}",
         value=float(value) if isinstance(value, int | float | Decimal) and math.isfinite(value) else None,
     )
 

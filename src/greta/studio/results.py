@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from greta.studio.charts import chart, is_number
+from greta.studio.charts import chart, is_number, seconds
 from greta.studio.limits import LIMITS
 from greta.studio.selection import Selection
 
@@ -42,6 +42,7 @@ def rows(
         "numeric": [is_number(field.type) for field in table.schema],
         "rows": [list(row) for row in zip(*columns, strict=True)],
         "positions": positions.tolist(),
+        "bounds": [[_finite(edge) for edge in row] for row in zip(*_edges(page), strict=True)],
         "offset": max(0, offset),
         "selected": len(chosen),
         "total": len(table),
@@ -97,6 +98,14 @@ def shown(value: object) -> object:
             return value
         case _:
             return str(value)
+
+
+def _edges(page: pa.Table) -> list[list[float]]:
+    return [seconds(page.column(name)).tolist() for name in ("window_start", "window_end")]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _open(result: str) -> pa.Table:

@@ -137,7 +137,7 @@ SAMPLES: dict[str, Sample] = {
     "stock": Sample(
         "Stock trades",
         "600 generated trades of 4 companies in 4 sectors over 50 minutes.",
-        lambda: datasets.stock(600, companies=4, rate=0.2, trend=30, seed=4),
+        lambda: datasets.stock(600, companies=4, rate=0.2, trend=30, volatility=80, seed=4),
         _STOCK,
     ),
     "jobs": Sample(

@@ -107,13 +107,13 @@ def kept(source: Mapping[str, Any]) -> pa.Table:
     return _kept(json.dumps(source, sort_keys=True))
 
 
-def attribute(source: Mapping[str, Any], attribute: str, by: list[str]) -> dict[str, Any]:
-    """A numeric attribute of the events over time, a line per value of ``by``."""
+def attribute(source: Mapping[str, Any], attribute: str, by: list[str], groups: list[str]) -> dict[str, Any]:
+    """A numeric attribute of the events over time, a line per value of ``by``, with its values of ``groups``."""
     events = kept(source)
-    for name in (attribute, *by):
+    for name in (attribute, *by, *groups):
         if name not in events.column_names:
             raise DataError(f"there is no column {name}\nhint: the columns are {', '.join(events.column_names)}")
-    return attribute_lines(events, attribute, by)
+    return attribute_lines(events, attribute, by, groups)
 
 
 def inspect(path: str) -> dict[str, Any]:
