@@ -26,15 +26,15 @@ export function Chart({ times, lines, clock, log = false, joined = false, label,
     const room = Math.max(2, Math.floor(height / LABEL_HEIGHT));
     const sparse = times.length < 60;
     const options = {
-      width: width(), height,
+      width: width(), height, padding: [null, 28, null, null],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1e3), "Etc/UTC"),
       scales: { x: { time: clock }, y: { range: (_, low, high) => range(low, high, log) } },
       axes: [
         clock ? { ...axis, values: (_, found) => clockTicks(found) } : axis,
         {
           ...axis,
-          // uPlot's own steps end at 1e16; without a step that fits it draws no axis at all.
-          incrs: (_, __, from, to) => [to / 4 - from / 4], space: 1,
+          // uPlot draws no axis without a step that it accepts; its own end at 1e16, and those below 5 must be its own.
+          incrs: (_, __, from, to) => [Math.max(5, to / 4 - from / 4)], space: 1,
           splits: (_, __, from, to) => ticks(from, to, log, room),
           values: (_, found) => labels(found, log),
           size: (_, texts) => 18 + 7.2 * Math.max(4, ...(texts ?? []).map((text) => text.length)),
