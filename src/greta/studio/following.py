@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from greta.errors import DataError, GretaError
-from greta.lang.nodes import Query, ReturnAggregate, ReturnAttribute
+from greta.lang.nodes import Query, ReturnAttribute, ReturnValue
 from greta.lang.parser import parse
 from greta.studio.charts import chart
 from greta.studio.results import shown
@@ -135,7 +135,7 @@ class Follower:
         names: list[str] = [name for name in self.rows.column_names[2:] if name != "final"]
         if query is not None:
             groups = [p.name for p in query.returns if isinstance(p, ReturnAttribute)]
-            aggregates = [p.name for p in query.returns if isinstance(p, ReturnAggregate)]
+            aggregates = [p.name for p in query.returns if isinstance(p, ReturnValue)]
             if {*groups, *aggregates} <= set(names):
                 return groups, aggregates
         floating = [i for i, name in enumerate(names) if pa.types.is_floating(self.rows.schema.field(name).type)]
