@@ -16,6 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from greta.datasets import paper
+from greta.lang import words
 from greta.studio import limits, samples
 from greta.studio.app import STATIC, create_app
 from greta.studio.limits import Limits
@@ -61,6 +62,14 @@ def test_the_page_has_no_script_that_nothing_uses() -> None:
         for taken in re.findall(r"import {([^}]*)}", text):
             for word in re.findall(r"\w+", taken):
                 assert len(re.findall(rf"\b{word}\b", text)) > 1, f"{name}: {word}"
+
+
+def test_the_editor_knows_every_word_of_the_language() -> None:
+    offered = (STATIC / "js" / "completion.js").read_text()
+    coloured = (STATIC / "js" / "editor.js").read_text()
+    for word in (*words.CLAUSES, *words.KEYWORDS, *words.TERMINALS):
+        assert re.search(rf"\b{word}\b", offered), word
+        assert re.search(rf"\b{word}\b", coloured.replace(r"\s+", " ").replace(r"(?:\s*-\s*| )", "-")), word
 
 
 def test_the_page_names_no_other_machine() -> None:
@@ -400,7 +409,7 @@ def test_cutting_a_stream_into_stretches_changes_nothing(monkeypatch: pytest.Mon
         return pa.feather.read_table(result, memory_map=False), done
 
     sliding = "RETURN COUNT(*) PATTERN SEQ(A+, B)+ WITHIN 2 seconds SLIDE 1 second"
-    peaks = samples.SAMPLES["stock"].questions[2].query
+    peaks = samples.SAMPLES["stock"].questions[3].query
     for source, query in (("stock", peaks), ("paper", sliding)):
         whole, _ = rows(source, query, 10**9)
         cut, done = rows(source, query, 2)

@@ -28,6 +28,19 @@ def test_each_question_about_jobs_names_the_jobs_it_is_about_and_no_other(title:
     assert asked == {job for job, end in fates().items() if end == fate}
 
 
+def test_the_steepest_fall_is_the_largest_difference_between_a_price_and_a_later_lower_one() -> None:
+    # Falls may skip trades, so the steepest one needs its first and its last trade alone.
+    events = samples.events("stock").sort_by("time").to_pylist()
+    for row in answer("stock", "Which is the steepest fall?"):
+        prices = [
+            event["price"]
+            for event in events
+            if event["company"] == row["company"] and row["window_start"] <= event["time"] < row["window_end"]
+        ]
+        losses = [later - price for at, price in enumerate(prices) for later in prices[at + 1 :]]
+        assert row["steepest"] == pytest.approx(min(losses))
+
+
 def test_every_peak_rises_then_falls() -> None:
     (query,) = [q.query for q in samples.SAMPLES["stock"].questions if q.title == "Where are the peaks?"]
     rows = samples.events("stock").slice(0, 60).sort_by("time").to_pylist()

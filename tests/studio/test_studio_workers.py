@@ -17,7 +17,7 @@ def test_an_error_that_nobody_foresaw_is_named_with_its_place(monkeypatch: pytes
     assert "KeyError: 0" in said[0]["error"]["message"]
     assert "please report it" in said[0]["error"]["hint"]
     monkeypatch.undo()
-    worker._reply({"ask": "graph", "arguments": {"surprise": 1}}, said.append)
+    worker._reply({"ask": "check", "arguments": {"surprise": 1}}, said.append)
     assert "TypeError" in said[1]["error"]["message"]
     assert "greta/studio/worker.py, line" in said[1]["error"]["message"]
     assert "memory" not in str(said)

@@ -23,6 +23,10 @@ RETURNED: tuple[tuple[str, str], ...] = (
     ("COUNT(S)", "S events, counted once for each trend they are in"),
     ("MIN(S.price)", "smallest value over all trends; MAX, SUM and AVG likewise"),
     ("COUNT(*) AS trends", "a name of your own"),
+    ("MAX(COUNT(*))", "the longest trend, in events: an aggregate of a value of each trend"),
+    ("MIN(LAST(S.price) - FIRST(S.price))", "the steepest fall; AVG, SUM, STDDEV likewise"),
+    ("AVG(DURATION(*))", "how long trends last, in seconds"),
+    ("LOG2(COUNT(*)) AS bits", "computed from aggregates: + - * /, LOG2, LOG10, LN, SQRT, ABS"),
 )
 CLAUSES: tuple[tuple[str, str], ...] = (
     ("RETURN sector, COUNT(*)", "what a row shows; attributes of GROUP-BY, and aggregates"),
@@ -31,6 +35,7 @@ CLAUSES: tuple[tuple[str, str], ...] = (
         "SEMANTICS contiguous",
         "no gaps; skip-till-next-match skips misfits; skip-till-any-match, the usual one, anything",
     ),
+    ("MAXIMAL", "only trends that no other contains; with SEMANTICS contiguous or skip-till-next-match, and E+"),
     ("MIN LENGTH 3", "trends of three events or more"),
     ("WHERE [company] AND S.price > 5", "conditions on events, on neighbours, and what trends share"),
     ("GROUP-BY sector", "a row for each sector"),

@@ -40,6 +40,19 @@ _STOCK = (
         paper.Q1.replace("10 minutes SLIDE 10 seconds", "5 minutes SLIDE 30 seconds"),
     ),
     Question(
+        "Which is the steepest fall?",
+        "The largest loss from the first trade of a fall to its last, and how many trades the longest fall has.",
+        """\
+-- a fall: each price below the one before; how deep is the deepest?
+RETURN company, MIN(LAST(S.price) - FIRST(S.price)) AS steepest, MAX(COUNT(*)) AS longest
+PATTERN Stock S+
+MIN LENGTH 2
+WHERE [company] AND S.price > NEXT(S).price
+GROUP-BY company
+WITHIN 10 minutes
+""",
+    ),
+    Question(
         "When do falls pile up?",
         "A sell signal: only sectors and minutes with more than 100 falls of three trades or more.",
         """\

@@ -1,16 +1,20 @@
 // What may stand at the cursor, and what each is: clauses, event types, variables, attributes of the data.
 
 const CLAUSES = {
-  RETURN: "what a row shows", PATTERN: "what a trend is", SEMANTICS: "what may be skipped", "MIN LENGTH": "shortest trend, in events",
+  RETURN: "what a row shows", PATTERN: "what a trend is", SEMANTICS: "what may be skipped", MAXIMAL: "only trends that no other contains", "MIN LENGTH": "shortest trend, in events",
   WHERE: "conditions", "GROUP-BY": "a row for each", HAVING: "which rows", WITHIN: "length of a window", SLIDE: "from window to window",
 };
 const WORDS = { SEQ: "one after the other", NOT: "must not happen", AND: "both", OR: "one of them", AS: "a name", NEXT: "the event right after", TRUE: "", FALSE: "" };
-const FUNCTIONS = { COUNT: "number of trends, or of events in them", MIN: "smallest", MAX: "largest", SUM: "total", AVG: "average" };
+const FUNCTIONS = {
+  COUNT: "number of trends, or of events in them", MIN: "smallest", MAX: "largest", SUM: "total", AVG: "average",
+  STDDEV: "spread of a value of trends", FIRST: "of a trend's first event", LAST: "of a trend's last event", DURATION: "of a trend, in seconds",
+  LOG2: "binary logarithm", LOG10: "decimal logarithm", LN: "natural logarithm", SQRT: "square root", ABS: "without its sign",
+};
 const SELECTIONS = {
   "skip-till-any-match": "any event may be skipped", "skip-till-next-match": "only what does not fit is skipped", contiguous: "nothing is skipped",
 };
 const UNITS = { ms: "milliseconds", seconds: "", minutes: "", hours: "", days: "" };
-const KEYWORD = /\b(RETURN|PATTERN|SEMANTICS|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE)\b/gi;
+const KEYWORD = /\b(RETURN|PATTERN|SEMANTICS|MAXIMAL|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE)\b/gi;
 const WORD = "[\\p{L}_][\\p{L}\\p{N}_]*";
 const NAMED = new RegExp(`(${WORD})\\s+(${WORD})(?=\\s*[+*?{,)]|\\s*$|\\s)`, "gu");
 
@@ -55,7 +59,7 @@ export function completions(before, whole, data, asked) {
 const inText = (code) => (code.slice(code.lastIndexOf("\n") + 1).split("'").length - 1) % 2 === 1;
 
 function variables(whole) {
-  const pattern = whole.match(/\bPATTERN\b([\s\S]*?)(?=\b(?:SEMANTICS|MIN\s+LENGTH|WHERE|GROUP|HAVING|WITHIN)\b|$)/i)?.[1] ?? "";
+  const pattern = whole.match(/\bPATTERN\b([\s\S]*?)(?=\b(?:SEMANTICS|MAXIMAL|MIN\s+LENGTH|WHERE|GROUP|HAVING|WITHIN)\b|$)/i)?.[1] ?? "";
   const found = new Map();
   for (const [, type, name] of pattern.matchAll(NAMED))
     if (!/^(SEQ|NOT|AND|OR)$/i.test(type) && !/^(SEQ|NOT|AND|OR)$/i.test(name)) found.set(name, type);

@@ -8,14 +8,14 @@ import {
 import { html, useEffect, useRef } from "../vendor/preact.js";
 import { completions } from "./completion.js";
 
-const KEYWORD = /^(?:RETURN|PATTERN|SEMANTICS|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE|SEQ|NOT|AND|OR|AS|NEXT)\b/i;
+const KEYWORD = /^(?:RETURN|PATTERN|SEMANTICS|MAXIMAL|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE|SEQ|NOT|AND|OR|AS|NEXT)\b/i;
 const RULES = [
   [/^--.*/, "comment"],
   [/^'(?:[^']|'')*'?/, "string"],
   [/^"(?:[^"]|"")*"?/, "variableName"],
   [/^(?:skip-till-(?:any|next)-match|contiguous|TRUE|FALSE)\b/i, "atom"],
   [KEYWORD, "keyword"],
-  [/^(?:COUNT|MIN|MAX|SUM|AVG)(?=\s*\()/i, "function"],
+  [/^(?:COUNT|MIN|MAX|SUM|AVG|STDDEV|FIRST|LAST|DURATION|LOG2|LOG10|LN|SQRT|ABS)(?=\s*\()/i, "function"],
   [/^(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?/i, "number"],
   [/^[\p{L}_][\p{L}\p{N}_]*/u, "variableName"],
   [/^(?:[<>!=]=?|<>|[-+*/%?])/, "operator"],
