@@ -114,7 +114,7 @@ def test_no_page_is_wider_than_the_screen(page: Page, width: int) -> None:
 def test_on_a_phone_the_answer_comes_before_the_query(page: Page) -> None:
     page.size(390, 844)
     page.open()
-    page.wait(lambda: page.all("#result .uplot"))
+    page.wait(lambda: page.all("#result .uplot") and page.all("#events .uplot"))
     assert page.find("#events").rect["y"] < page.find("#result").rect["y"] < page.find("#query").rect["y"]
     # In the order of the keyboard, too, and back on a wide screen.
     places = "return [...document.querySelectorAll('#result, #query')].map((each) => each.id)"
@@ -207,7 +207,7 @@ def test_the_tour_leads_from_part_to_part_and_is_offered_once(page: Page) -> Non
     assert page.all("#invitation") == []
     page.driver.execute_script("localStorage.clear()")
     page.reload()
-    page.wait(lambda: page.all("#result .uplot"))
+    page.wait(lambda: page.all("#result .uplot") and page.all("#events .uplot"))
     page.click("#invitation button")
     seen = []
     while page.all(".tour"):
