@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -21,6 +22,11 @@ def test_an_error_that_nobody_foresaw_is_named_with_its_place(monkeypatch: pytes
     assert "TypeError" in said[1]["error"]["message"]
     assert "greta/studio/worker.py, line" in said[1]["error"]["message"]
     assert "memory" not in str(said)
+
+
+def test_every_question_has_somebody_who_answers_it() -> None:
+    for module, function in worker.ANSWERS.values():
+        assert callable(getattr(import_module(module), function))
 
 
 def test_a_worker_answers_on_after_an_error_that_nobody_foresaw() -> None:

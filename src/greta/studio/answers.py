@@ -12,11 +12,16 @@ from greta.plan.conditions import attributes
 from greta.plan.explain import Explanation
 from greta.plan.nodes import AttributeType, Plan
 from greta.plan.show.report import report
-from greta.studio import sources
+from greta.studio import cheatsheet, samples, sources
 from greta.studio.draw import bare
 from greta.studio.problems import describe
 
 NUMBERS = (AttributeType.INTEGER, AttributeType.FLOAT)
+
+
+def offers() -> dict[str, Any]:
+    """What the page offers before anything is asked: samples with their questions, and the language on a page."""
+    return {"samples": samples.listing(), "cheat_sheet": cheatsheet.listing()}
 
 
 def check(query: str, source: dict[str, Any] | None = None) -> dict[str, Any]:
