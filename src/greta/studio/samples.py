@@ -21,6 +21,8 @@ class Question:
     title: str
     about: str
     query: str
+    featured: bool = False
+    """Shown at once; the others are a click away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ _STOCK = (
         "Where are prices falling?",
         "Falling runs of prices per sector, in windows of five minutes: the paper's first query.",
         paper.Q1.replace("10 minutes SLIDE 10 seconds", "5 minutes SLIDE 30 seconds"),
+        featured=True,
     ),
     Question(
         "Which is the steepest fall?",
@@ -51,6 +54,7 @@ WHERE [company] AND S.price > NEXT(S).price
 GROUP-BY company
 WITHIN 10 minutes
 """,
+        featured=True,
     ),
     Question(
         "When do falls pile up?",
@@ -80,6 +84,7 @@ WHERE [company, sector]
 GROUP-BY sector
 WITHIN 4 minutes SLIDE 1 minute
 """,
+        featured=True,
     ),
 )
 
@@ -94,6 +99,7 @@ PATTERN SEQ(Start S, NOT (Finish F OR Failure X))
 WHERE [job]
 GROUP-BY job
 """,
+        featured=True,
     ),
     Question(
         "Which jobs stalled?",
@@ -107,6 +113,7 @@ MIN LENGTH 4
 WHERE [job] AND R.load = 0
 GROUP-BY job
 """,
+        featured=True,
     ),
     Question(
         "Which jobs rose and then failed?",
@@ -120,6 +127,7 @@ MIN LENGTH 6
 WHERE [job] AND R.load < NEXT(R).load
 GROUP-BY job
 """,
+        featured=True,
     ),
 )
 
@@ -216,7 +224,9 @@ def listing() -> list[dict[str, object]]:
             "name": name,
             "title": sample.title,
             "about": sample.about,
-            "questions": [{"title": q.title, "about": q.about, "text": q.query} for q in sample.questions],
+            "questions": [
+                {"title": q.title, "about": q.about, "text": q.query, "featured": q.featured} for q in sample.questions
+            ],
         }
         for name, sample in SAMPLES.items()
     ]
