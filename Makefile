@@ -41,7 +41,7 @@ types: $(READY) ## check types
 	$(BIN)/mypy
 
 layers: $(READY) ## check that imports go down only
-	$(BIN)/lint-imports
+	PYTHONPATH=research $(BIN)/lint-imports
 
 test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
 	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow
@@ -56,14 +56,14 @@ screenshots: $(READY) ## take the pictures of the studio in docs/images anew, fr
 	GRETA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "browser and not slow" tests/studio
 
 bench: $(READY) ## run all benchmarks (long)
-	$(BIN)/greta bench
+	PYTHONPATH=research $(BIN)/python -m greta_research.bench
 
 bench-quick: $(READY) ## run small benchmarks (minutes)
-	$(BIN)/greta bench --quick
+	PYTHONPATH=research $(BIN)/python -m greta_research.bench --quick
 
 docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean: ## remove caches and built files, keep .venv
 	rm -rf build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks .import_linter_cache
-	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src research tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

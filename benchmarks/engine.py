@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from greta.baselines import graph
-from greta.engine import aggregate
+from greta import graph
+from greta.engine.aggregate import aggregate
 
 Q1 = "RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price"
 PER_COMPANY = "RETURN COUNT(*) PATTERN Stock S+ WHERE [company] AND S.price > NEXT(S).price"

@@ -1,10 +1,9 @@
-"""``greta.aggregate``: one call, by either strategy. The layer that knows both engine and baselines."""
+"""``greta.aggregate``: one call, by either strategy. The layer that knows both the engine and the paper's graph."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, get_args
 
-from greta.engine import aggregate as _engine_aggregate
 from greta.errors import GretaError, did_you_mean
 
 if TYPE_CHECKING:
@@ -48,11 +47,13 @@ def aggregate(
         raise GretaError(f"strategy must be 'auto' or 'graph', not {strategy!r}\nhint: {guess}")
     if strategy == "graph":
         return _by_graph(events, query, time, type, numbers)
-    return _engine_aggregate(events, query, time=time, type=type, numbers=numbers)
+    from greta.engine.aggregate import aggregate as on_kernels
+
+    return on_kernels(events, query, time=time, type=type, numbers=numbers)
 
 
 def _by_graph(events: Events, query: Queries, time: str, type_: str, numbers: Numbers) -> pa.Table:
-    from greta.baselines import graph
+    from greta import graph
     from greta.engine.queries import gathered, labelled, naming
     from greta.engine.tables import to_table
 

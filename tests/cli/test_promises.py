@@ -21,7 +21,6 @@ ESCAPE = "\x1b["
 ALL = [
     *([name] for name in COMMANDS),
     *(["generate", name] for name in ("stock", "traffic", "cluster")),
-    ["bench", "report"],
 ]
 
 
@@ -92,12 +91,6 @@ def test_json_is_all_that_is_on_stdout(query: Path, events: Path, tmp_path: Path
     assert made | {"seconds": 0} == {"events": 50, "files": 1, "output": str(tmp_path / "s.csv"), "seconds": 0}
 
 
-def test_bench_tells_machines_where_the_report_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greta.bench.report.write_report", lambda directory: directory / "report.html")
-    answer = CliRunner().invoke(app, ["bench", "report", str(tmp_path), "--json"])
-    assert json.loads(answer.stdout) == {"report": str(tmp_path / "report.html")}
-
-
 def test_exit_code_0_means_done(query: Path, events: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments in (["--version"], ["--help"], ["explain", query], ["graph", query, events]):
         code, _, err = left(arguments, capsys)
@@ -118,7 +111,6 @@ def test_exit_code_1_means_a_query_data_or_set_up_that_is_wrong(
             ["graph", query, events, "-o", tmp_path / "none" / "graph.svg"],
             ["run", wrong, "--input", events],
             ["generate", "stock", "-n", "5", "-o", tmp_path / "events.docx"],
-            ["bench", "--only", "no-such-experiment"],
             ["studio", "--no-browser", "--port", taken.getsockname()[1]],
         ):
             code, out, err = left(arguments, capsys)
@@ -212,7 +204,6 @@ COMPLETED = [
     (["greta", "run", "q.greta", "--overw"], "--overwrite"),
     (["greta", "run", "--numbers", "ex"], "exact"),
     (["greta", "stream", "--late-"], "--late-events"),
-    (["greta", "bench", "re"], "report"),
 ]
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from greta import parse
-from greta.baselines import brute_force
 from greta.datasets import paper
+from greta_research import brute_force
 
 
 def test_the_stream_of_figure_6_is_as_printed():

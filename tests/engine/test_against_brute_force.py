@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from greta.baselines import brute_force
-from greta.engine import aggregate
+from greta.engine.aggregate import aggregate
 from greta.errors import QueryMeaningError
+from greta_research import brute_force
 from support.streams import Case, cases
 
 SCHEMA = pa.schema(

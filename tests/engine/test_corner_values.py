@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from greta import aggregate
-from greta.baselines import brute_force
 from greta.engine.job import Job
+from greta_research import brute_force
 
 INF, NAN = math.inf, math.nan
 STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])

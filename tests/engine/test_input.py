@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from greta.engine import aggregate
+from greta.engine.aggregate import aggregate
 from greta.errors import DataError, GretaError, SchemaError
 
 QUERY = "RETURN COUNT(*) AS n PATTERN A+ WITHIN 10 seconds"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greta.engine import aggregate
+from greta.engine.aggregate import aggregate
 from greta.engine.frames import Stream
 from greta.engine.job import Job
 from greta.engine.run import Execution
@@ -178,7 +178,7 @@ def test_every_access_path_serves_windows_computed_side_by_side(
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_a_second_process_starts_without_compiling() -> None:
     script = (
-        "from greta.engine import aggregate\n"
+        "from greta.engine.aggregate import aggregate\n"
         "aggregate([{'type': 'A', 'time': 1}], 'RETURN COUNT(*) PATTERN A+')\n"
         "from greta.kernels.propagate import propagate\n"
         "print(sum(propagate.stats.cache_misses.values()))\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from greta.engine import aggregate
+from greta.engine.aggregate import aggregate
 
 ALL = "RETURN COUNT(*) AS n, COUNT(A) AS events, SUM(A.x) AS sum, AVG(A.x) AS avg, AVG(A.y) AS avg_y PATTERN A+"
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from greta.drawing.svg import text_width
 from greta.lang.nodes import Query
 from greta.lang.parser import parse
 from greta.plan.analyze import analyze
 from greta.plan.explain import Explanation, explain
 from greta.plan.show.words import duration, sentence
-from greta.plan.svg import text_width
 from support.queries import queries
 from support.samples import conformance_queries
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 import greta
-from greta.baselines import brute_force
 from greta.studio import samples
 from greta.studio.jobs import fates
+from greta_research import brute_force
 
 
 def answer(sample: str, title: str) -> list[dict[str, object]]:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from greta.baselines.brute_force.patterns import Rest, atoms, branches, steps
 from greta.lang.nodes import (
     Atom,
     Conjunction,
@@ -33,6 +32,7 @@ from greta.lang.nodes import (
     Star,
 )
 from greta.lang.printer import print_pattern
+from greta_research.brute_force.patterns import Rest, atoms, branches, steps
 from support.values import computed_columns, trend_aggregates, value_conditions
 
 TYPES = ("A", "B", "C", "D")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typer._click.core import Command, Context
 
 COMMANDS = {
-    "bench": "Measure greta and its rivals: the paper's evaluation and more, with figures.",
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
     "run": "Run a query on Spark over files or tables of events: rows, files, a picture.",
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",

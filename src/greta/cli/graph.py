@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from greta.baselines import graph as graphs
+from greta import graph as graphs
 from greta.cli.output import Json, examples, print_json
 from greta.cli.queries import located, read_query
 from greta.datasets import load

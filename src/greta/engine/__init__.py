@@ -1,5 +1,4 @@
-"""The engine: a plan over columns of events, computed in this process; Spark's executors run the same code."""
+"""The engine: a plan over columns of events, computed in this process; Spark's executors run the same code.
 
-from greta.engine.aggregate import aggregate
-
-__all__ = ["aggregate"]
+This package imports nothing by itself: reading events, times and values works without the compiled kernels.
+"""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,8 @@ from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
 from greta.engine.tables import contiguous, without_nulls
 from greta.engine.values import evaluate, prepare
 from greta.kernels.layout import NOTHING
-from greta.lang.nodes import (
-    And,
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Expression,
-    Negative,
-    Not,
-    Or,
-)
+from greta.lang.nodes import Attribute, Expression
+from greta.plan.conditions import attributes, rebuilt
 
 _EXACT = 2**53
 """Integers up to this are doubles without a loss."""
@@ -96,12 +87,14 @@ class Columns:
     def extremes(self, name: str, double: bool) -> tuple[NDArray[Any], Decoder]:
         """What MIN and MAX compare of an attribute, as integers or as doubles, and the way back.
 
-        NULL is NOTHING among integers and -∞ among doubles. Numbers that are doubles anyway stay as they are; everything
-        else is as good as its rank.
+        NULL is NOTHING among integers and -∞ among doubles. Numbers that are doubles anyway stay as they are;
+        everything else is as good as its rank.
         """
         if (name, double) not in self._extremes:
             codes, decode = encode(self.attribute(name))
-            self._extremes[name, double] = _in_doubles(self.attribute(name), codes, decode) if double else (codes, decode)
+            self._extremes[name, double] = (
+                _in_doubles(self.attribute(name), codes, decode) if double else (codes, decode)
+            )
         return self._extremes[name, double]
 
     def is_integer(self, name: str) -> bool:
@@ -125,7 +118,7 @@ def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArra
     if pa.types.is_floating(values.type):
         plain = without_nulls(values, -np.inf)
         if np.isfinite(plain[~null]).all():
-            return plain, lambda numbers: pa.array(numbers)
+            return plain, pa.array
     elif pa.types.is_integer(values.type):
         whole = without_nulls(values, 0)
         if abs(int(whole.max(initial=0))) <= _EXACT and abs(int(whole.min(initial=0))) <= _EXACT:
@@ -143,31 +136,9 @@ def negated(codes: NDArray[Any]) -> NDArray[Any]:
 
 def plain(expression: Expression) -> Expression:
     """The expression without variables: what is computed from one event's attributes."""
-    return rewrite(expression, lambda attribute: Attribute("", attribute.name))
-
-
-def rewrite(expression: Expression, change: Callable[[Attribute], Expression]) -> Expression:
-    """A copy with every attribute changed."""
-    match expression:
-        case Attribute():
-            return change(expression)
-        case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
-            return replace(expression, left=rewrite(left, change), right=rewrite(right, change))
-        case Negative(operand=operand) | Not(operand=operand):
-            return replace(expression, operand=rewrite(operand, change))
-        case And(parts=parts) | Or(parts=parts):
-            return replace(expression, parts=tuple(rewrite(part, change) for part in parts))
-        case _:
-            return expression
+    return rebuilt(expression, lambda leaf: Attribute("", leaf.name) if isinstance(leaf, Attribute) else leaf)
 
 
 def sides(expression: Expression) -> frozenset[bool]:
     """Which events an edge condition speaks of: False the earlier, True the later."""
-    found: set[bool] = set()
-
-    def note(attribute: Attribute) -> Expression:
-        found.add(attribute.next)
-        return attribute
-
-    rewrite(expression, note)
-    return frozenset(found)
+    return frozenset(attribute.next for attribute in attributes(expression))

@@ -1,11 +1,14 @@
-"""Intermediate values → rows: partitions merge into groups, windows get their bounds, aggregates their values."""
+"""Intermediate values → rows: partitions merge into groups, windows get their bounds, aggregates their values.
+
+Merging runs on kernels and imports them when it is called; ``finish`` alone works without them.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +18,16 @@ from numpy.typing import NDArray
 from greta.engine.codes import Decoder, double_codes
 from greta.engine.columns import Columns
 from greta.engine.computed import compute, keeps, square_root, to_arrow, to_double
-from greta.engine.frames import Stream
-from greta.engine.pairs import pair_up
-from greta.engine.partitions import Frame, number_keys
-from greta.engine.run import Block
 from greta.engine.tables import contiguous
 from greta.kernels.layout import NOTHING
-from greta.kernels.sorting import argsort
 from greta.plan.measures import Measure
 from greta.plan.nodes import Finish, Output, Plan
 
 if TYPE_CHECKING:
+    from greta.engine.frames import Stream
     from greta.engine.job import Job
+    from greta.engine.partitions import Frame
+    from greta.engine.run import Block
 
 Int = NDArray[np.int64]
 
@@ -54,6 +55,8 @@ class Groups:
 
 def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> Groups:
     """Number the groups of a frame's partitions."""
+    from greta.engine.partitions import number_keys
+
     plan = stream.plan
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
     values: dict[str, pa.Array] = {}
@@ -80,6 +83,8 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
 
 def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     """Results of a block by (group, window); windows without a trend vanish."""
+    from greta.engine.pairs import pair_up
+
     values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
     runs = block.runs
     alive = np.flatnonzero(values.adds[0] != 0)
@@ -127,6 +132,8 @@ def merge(parts: list[Merged]) -> Merged:
 
 def _order(merged: Merged) -> Int:
     """By group and window; values of one place in an order of their own, so that rounding has one outcome."""
+    from greta.kernels.sorting import argsort
+
     columns = [column for column in merged.adds.values() if column.dtype == np.float64]
     values = [] if all(_whole(column) for column in columns) else [double_codes(column) for column in columns]
     order = np.arange(len(merged.group))
@@ -158,9 +165,7 @@ def _total(values: NDArray[Any]) -> Any:
     return sum(Fraction(value) if isinstance(value, float) else value for value in values)
 
 
-def finish(
-    job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]
-) -> pa.Table:
+def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]) -> pa.Table:
     """The rows of the answer, by window and group."""
     plan, clock = job.plan, job.clock
     columns: dict[str, Any] = {}
@@ -176,7 +181,9 @@ def finish(
     grouped = {name: array.take(group) for name, array in attributes.items()}
     outputs = {output.name: output for output in plan.outputs}
     numbers = _Rows(job, merged, decoders)
-    shown = {name: numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name)) for name in plan.columns}
+    shown = {
+        name: numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name)) for name in plan.columns
+    }
     table = pa.table({**columns, **{name: grouped[name] for name in plan.returned}, **shown})
     if plan.having is None:
         return table
@@ -238,7 +245,8 @@ class _Rows:
         if output.measures[0] in self.decoders:
             column = self.column(output)
             if pa.types.is_floating(column.type):
-                return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                numbers: NDArray[Any] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                return numbers
             return np.array(column.to_pylist(), dtype=object)
         values, valid = self._values(output)
         if values.dtype == np.float64:

@@ -1,16 +1,22 @@
 """The one place that owns the compiler's options.
 
-Kernels are compiled at first use and kept on disk, so that a second process starts without compiling. Where
-no cache directory can be written (a read-only home on an executor), they are compiled in memory instead.
+Kernels are compiled at first use and kept on disk, so that a second process starts without compiling. What is kept
+is valid for the sources of all kernels together: Numba by itself looks only at the file of the kernel that is called,
+and would go on with the old code of those that it calls. Where no cache directory can be written (a read-only home on
+an executor), kernels are compiled in memory instead.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.core import caching
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -41,7 +47,49 @@ def _compile(function: Function, options: dict[str, Any]) -> Function:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         # Machine numbers wrap and saturate on purpose; as Python, NumPy would warn of each.
         return np.errstate(all="ignore")(function)
+    before = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
+    numba.config.CACHE_LOCATOR_CLASSES = _PLACES  # type: ignore[attr-defined]
     try:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:
         return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = before  # type: ignore[attr-defined]
+
+
+@cache
+def fingerprint() -> str:
+    """A digest of the sources of all modules of this package."""
+    digest = hashlib.sha256()
+    for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
+        if source.name.endswith(".py"):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+class _ByAllSources:
+    """Where Numba keeps compiled code, which is stale when any kernel's source has changed."""
+
+    def get_source_stamp(self) -> str:
+        """What compiled code is valid for, kept beside it."""
+        return fingerprint()
+
+
+class GivenPlace(_ByAllSources, caching.UserProvidedCacheLocator):
+    """The directory that ``NUMBA_CACHE_DIR`` names."""
+
+
+class PackagePlace(_ByAllSources, caching.InTreeCacheLocator):
+    """Beside the modules."""
+
+
+class HomePlace(_ByAllSources, caching.UserWideCacheLocator):
+    """The user's cache directory."""
+
+
+class ArchivePlace(_ByAllSources, caching.ZipCacheLocator):
+    """The user's cache directory, for modules inside a zip archive."""
+
+
+_PLACES = ",".join(f"{__name__}.{place.__name__}" for place in (GivenPlace, PackagePlace, HomePlace, ArchivePlace))
+"""In the order in which they are tried."""

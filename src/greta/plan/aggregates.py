@@ -143,7 +143,8 @@ def _value(aggregate: TrendAggregate, draft: Draft) -> TrendValue:
     value = TrendValue(tuple(_part(part, draft) for part in aggregate.parts))
     if len(value.summed) > _MOST_ATTRIBUTES:
         raise QueryMeaningError(
-            f"a value of a trend may speak of {_MOST_ATTRIBUTES} attributes at most, and this one of {len(value.summed)}",
+            f"a value of a trend may speak of {_MOST_ATTRIBUTES} attributes at most, "
+            f"and this one of {len(value.summed)}",
             span=aggregate.span,
             hint="ask for parts of it in columns of their own",
         )

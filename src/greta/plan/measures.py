@@ -69,7 +69,7 @@ class Measure:
         """The measure in words."""
         raise AssertionError("every measure has words")
 
-    def weave(self, builder: FlowBuilder) -> int:
+    def weave(self, builder: FlowBuilder) -> int:  # noqa: ARG002 - measures have their own
         """Add slots and steps; the slot that holds the measure at the end."""
         raise AssertionError("every measure weaves")
 
@@ -376,8 +376,8 @@ _TIME = ""
 class _Layers:
     """How a value of trends is kept at a vertex.
 
-    Trends are told apart by which values they have met (an average passes over trends without one). FIRST joins a trend's value
-    when it is met; LAST is exchanged again and again, so a slot without it stays beside the slot with it::
+    Trends are told apart by which values they have met (an average passes over trends without one). FIRST joins a
+    trend's value when it is met; LAST is exchanged again and again, so a slot without it stays beside that with it::
 
         LAST(S.x) - FIRST(S.x)     slot ∅: Σ -first          slot {x}: Σ last - first = slot ∅ + x · trends
 
@@ -560,7 +560,9 @@ class _Moments:
             steps: list[Step] = []
             if at == 0:
                 if source != place:
-                    steps += [Step(Op.COPY, slot, other, None, guard) for slot, other in zip(slots, origin, strict=True)]
+                    steps += [
+                        Step(Op.COPY, slot, other, None, guard) for slot, other in zip(slots, origin, strict=True)
+                    ]
                 steps += _shift(slots, count, weight, guard)
             elif len(slots) == 1:
                 steps.append(Step(Op.ADD, slots[0], origin[0], ONE, guard))

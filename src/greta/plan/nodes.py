@@ -249,10 +249,10 @@ class Plan:
     """Exactly how a query will be computed.
 
     ``templates`` holds one template, or three for an outermost AND: left, right, and the trends of both.
-    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. ``columns`` are the names of the
-    outputs and computed columns that it shows, in its order. In ``having`` every aggregate is replaced by the ``Name`` of
-    an output (hidden ones included). ``attributes`` are all columns that execution reads, except time and type.
-    ``maximal``: only trends count whose events are not all in another trend.
+    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. ``columns`` are the names of
+    the outputs and computed columns that it shows, in its order. In ``having`` every aggregate is replaced by the
+    ``Name`` of an output (hidden ones included). ``attributes`` are all columns that execution reads, except time and
+    type. ``maximal``: only trends count whose events are not all in another trend.
     """
 
     query: Query

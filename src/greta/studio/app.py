@@ -20,7 +20,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from greta.plan.svg import DARK, LIGHT
+from greta.drawing.svg import DARK, LIGHT
 from greta.studio.api import ROUTES
 from greta.studio.guard import Guard, policy
 from greta.studio.runs import Runs

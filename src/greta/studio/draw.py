@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from greta.plan import svg
+from greta.drawing import svg
 
 _COLUMN, _LANE, _RADIUS = 66.0, 74.0, 23.0
 _TOP, _LEFT = 30.0, 70.0

@@ -1,13 +1,13 @@
 """The graph behind one row of a result: the window's events as vertices, with counts, edges and trends.
 
-Only small windows are drawn. Counts and edges come from the paper's algorithm, trends from brute force; the
-window's events are all they see, so the query is judged without its window.
+Only small windows are drawn. Counts, edges and trends come from the paper's algorithm; the window's events are
+all it sees, so the query is judged without its window.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,19 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
-from greta.baselines import brute_force
-from greta.baselines.graph import Graph, build
-from greta.baselines.graph.picture import Partition, SubGraph, Vertex
 from greta.engine.job import Job
-from greta.errors import DataError, GretaError
-from greta.lang.nodes import Query, Semantics
+from greta.errors import DataError
+from greta.graph import Graph, build
+from greta.graph.picture import Partition, SubGraph, Vertex
+from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.studio import sources
 from greta.studio.draw import Dot, draw
 from greta.studio.limits import LIMITS
 from greta.studio.results import shown
 
-Trends = list[list[int]] | None
 _ROLES = ("left of AND", "right of AND", "trends of both")
 
 
@@ -48,10 +46,11 @@ def graph(query: str, source: dict[str, Any], result: str, row: int, height: str
     rows = inside.to_pylist()
     found = build(inside, alone)
     names = _names(found, rows)
-    trends = _trends(rows, alone)
+    graphs = [graph for partition in found.partitions for graph in partition.graphs]
+    listed = sum(sum(graph.counts.values()) for graph in graphs) <= LIMITS.graph_trends
     several = len(found.partitions) > 1
     parts = [
-        _part(top, names, rows, trends, _title(partition, at, several), height)
+        _part(top, names, rows, listed, _title(partition, at, several), height)
         for partition in found.partitions
         for at, top in enumerate(partition.graphs)
         if top.vertices
@@ -79,15 +78,6 @@ def _behind(events: pa.Table, plan: Plan, result: str, row: int) -> pa.Table:
     return events.sort_by("time")
 
 
-def _trends(rows: list[dict[str, Any]], query: Query) -> list[brute_force.Trend] | None:
-    """All trends; None where there are too many to list."""
-    try:
-        found = brute_force.trends(rows, query, limit=LIMITS.graph_trends)
-    except GretaError:
-        return None
-    return [trend for partition in found for trend in partition.trends]
-
-
 def _title(partition: Partition, at: int, several: bool) -> str:
     role = _ROLES[at] if len(partition.graphs) > 1 else ""
     values = ", ".join(f"{name} = {value}" for name, value in partition.values.items()) if several else ""
@@ -95,9 +85,9 @@ def _title(partition: Partition, at: int, several: bool) -> str:
 
 
 def _part(
-    top: SubGraph, names: dict[int, str], rows: list[dict[str, Any]], trends: Any, title: str, height: str | None
+    top: SubGraph, names: dict[int, str], rows: list[dict[str, Any]], listed: bool, title: str, height: str | None
 ) -> dict[str, Any]:
-    """One graph: its picture, the names of its vertices, and its trends as lists of vertices."""
+    """One graph: its picture, the names of its vertices, and its trends as lists of vertices, if they are listed."""
     dots = [_dot(vertex, names, rows, height) for vertex in top.vertices]
     negatives = [
         (f"NOT {negative.pattern}", [_dot(vertex, names, rows, None) for vertex in negative.vertices], negative.edges)
@@ -105,16 +95,15 @@ def _part(
         if negative.vertices
     ]
     count = sum(top.counts.values())
-    paths = None if trends is None else _Paths(top).all(trends)
     said = f"{count:,} {'trend' if count == 1 else 'trends'} in this graph: the sum of the counts of END vertices."
-    if paths is None:
+    if not listed:
         said += f" More than {LIMITS.graph_trends:,} in the window, so they are not listed."
     return {
         "title": title,
         "summary": said,
         "picture": draw(top.pattern, dots, top.edges, negatives, height),
         "names": [_called(dot) for dot in dots],
-        "trends": paths,
+        "trends": [list(trend) for trend in top.trends()] if listed else None,
     }
 
 
@@ -159,28 +148,3 @@ def _names(found: Graph, rows: list[dict[str, Any]]) -> dict[int, str]:
         numbers[letter] = numbers.get(letter, 0) + 1
         named[row] = f"{letter}{numbers[letter]}"
     return named
-
-
-@dataclass(slots=True)
-class _Paths:
-    """Trends as paths through a graph's vertices; a template spells each trend in one way."""
-
-    graph: SubGraph
-
-    def all(self, trends: list[brute_force.Trend]) -> list[list[int]]:
-        """The paths of those trends that run through this graph."""
-        after: dict[int, list[int]] = {}
-        for source, target in self.graph.edges:
-            after.setdefault(source, []).append(target)
-        starts = [at for at, vertex in enumerate(self.graph.vertices) if vertex.start]
-        return [path for trend in trends if (path := self._path(trend, starts, after)) is not None]
-
-    def _path(self, trend: brute_force.Trend, starts: list[int], after: dict[int, list[int]]) -> list[int] | None:
-        paths = [[at] for at in starts if self._fits(at, trend[0])]
-        for step in trend[1:]:
-            paths = [[*path, at] for path in paths for at in after.get(path[-1], ()) if self._fits(at, step)]
-        return next((path for path in paths if self.graph.vertices[path[-1]].end), None)
-
-    def _fits(self, at: int, step: tuple[int, str]) -> bool:
-        vertex = self.graph.vertices[at]
-        return (vertex.row, vertex.variable) == step

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from greta.plan import svg
-from greta.plan.svg import Point
+from greta.drawing import svg
+from greta.drawing.svg import Point
 
 _SMALL = 11.0
 _MIN_NODE = 54.0

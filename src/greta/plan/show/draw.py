@@ -10,12 +10,12 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
+from greta.drawing import svg
+from greta.drawing.svg import Drawing, Point
 from greta.lang.printer import print_expression, print_pattern
-from greta.plan import svg
 from greta.plan.nodes import NegativeTemplate, Place, Plan, State, Template, Transition
 from greta.plan.show.automaton import Edge, Node, Picture, draw_automaton
 from greta.plan.show.words import PLACE_MEANING
-from greta.plan.svg import Drawing, Point
 
 MOST_STATES = 60
 MOST_TRANSITIONS = 180

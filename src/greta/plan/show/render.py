@@ -6,8 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from greta.drawing.svg import DARK, LIGHT, Role, escape, text_width
 from greta.plan.show.report import Facts, Section, Table
-from greta.plan.svg import DARK, LIGHT, Role, escape, text_width
 
 _INDENT = "  "
 
