@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check unit lint format types layers test-slow test-browser bench bench-quick docs clean
+.PHONY: help setup demo studio test check unit lint format types layers test-slow test-browser screenshots bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minu
 test-browser: $(READY) ## run the studio's tests in headless Chromium alone
 	@$(PYTHON) tools/browser.py
 	$(BIN)/python -m pytest -m browser tests/studio
+
+screenshots: $(READY) ## take the pictures of the studio in docs/images anew, from its tests
+	@$(PYTHON) tools/browser.py
+	GRETA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "browser and not slow" tests/studio
 
 bench: $(READY) ## run all benchmarks (long)
 	PYTHONPATH=research $(BIN)/python -m greta_research.bench

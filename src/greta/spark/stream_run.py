@@ -108,6 +108,14 @@ class Watch:
             self.query.stop()
         self.look()
         failure = self.query.exception()
+        self._write(
+            {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+                "ended": "failed" if failure is not None else "stopped",
+                "late_events": self.late,
+                "bad_records": self.bad,
+            }
+        )
         if failure is not None:
             raise explained(failure)
 
@@ -122,12 +130,16 @@ class Watch:
             status = Status.of(progress, self.late, self.bad)
             self.late, self.bad = status.late_events, status.bad_records
             self.events += status.events
-            if self.log is not None:
-                self.log.parent.mkdir(parents=True, exist_ok=True)
-                with self.log.open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(asdict(status)) + "\n")
+            self._write(asdict(status))
             if self.show is not None:
                 self.show(status)
+
+    def _write(self, line: dict[str, Any]) -> None:
+        """Add a line to the log: the figures of a micro-batch, or last of all how the stream ended."""
+        if self.log is not None:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            with self.log.open("a", encoding="utf-8") as log:
+                log.write(json.dumps(line) + "\n")
 
     def _finish_batch(self) -> None:
         seen = self._seen
