@@ -300,14 +300,16 @@ def _averages(sums: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], N
 def _deviations(
     squares: NDArray[Any], sums: NDArray[Any], values: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Roots of mean square minus squared mean; a difference that rounding made negative is none."""
+    """Roots of mean square minus squared mean, exact up to the root: the two may have most digits in common.
+
+    A difference that is negative, since the sums were rounded, is none.
+    """
     some = (values != 0).astype(bool)
-    if squares.dtype == np.float64 and sums.dtype == np.float64 and values.dtype == np.float64:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = sums / values
-            return np.sqrt(np.maximum(squares / values - mean * mean, 0.0)), some
-    deviations = []
+    deviations: list[Any] = []
     for square, total, count in zip(squares.tolist(), sums.tolist(), values.tolist(), strict=True):
+        if isinstance(count, float) and not math.isfinite(count):
+            deviations.append(math.nan)
+            continue
         square_mean, mean_value = (_divide(square, count), _divide(total, count)) if count else (None, None)
         if isinstance(square_mean, Fraction) and isinstance(mean_value, Fraction):
             deviations.append(square_root(max(square_mean - mean_value * mean_value, Fraction(0))))
