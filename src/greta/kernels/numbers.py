@@ -1,4 +1,4 @@
-"""What a vertex holds, as rows of numbers in one arena, in several representations; additive numbers only ever get added.
+"""What a vertex holds, as rows of numbers in one arena, in several representations; they only ever get added.
 
 A row holds the slots of a vertex, each for several windows next to each other: its *lanes*. With 2 additive slots and
 3 lanes, row 1 of the store is::
@@ -12,10 +12,10 @@ Extreme slots lie in ``maxima`` in the same way. The additive ones lie in a stor
 * an array of 64-bit integers; its last cell is set when a number did not fit;
 * numbers of several words (``broad``).
 
-``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over lanes
-and slots would take longer than the additions. The operations are one set of names; the compiler picks the code by the
-types of arena and store, so that every kernel is written once and the common cases pay nothing for the others. Loops run
-over slices, not over positions in the arena: only then do they become vector instructions.
+``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over
+lanes and slots would take longer than the additions. The operations are one set of names; the compiler picks the code
+by the types of arena and store, so that every kernel is written once and the common cases pay nothing for the others.
+Loops run over slices, not over positions in the arena: only then do they become vector instructions.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _by_type(
 ) -> None:
     """Let compiled code that calls ``function`` use what ``choose`` picks by the type of the first argument."""
 
-    @overload(function, strict=False, jit_options=options)
+    @overload(function, strict=False, jit_options=options)  # type: ignore[arg-type]
     def pick(first: Any, *rest: Any) -> Callable[..., Any]:  # noqa: ARG001
         chosen = choose(first)
         return getattr(chosen, "py_func", chosen)
@@ -402,9 +402,7 @@ def _counts_start(
 
 
 @small
-def _rows_start(
-    rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]
-) -> None:
+def _rows_start(rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]) -> None:
     for slot in range(rows.adds):
         if adds[slot] != 0:
             add_one(rows.store, row * rows.words + slot * rows.width + low, high - low)

@@ -35,15 +35,15 @@ def take_steps(
 
 @inner
 def _no_steps(
-    counts: Counts,  # noqa: ARG001
-    steps: Int,  # noqa: ARG001
-    weights: Weights,  # noqa: ARG001
-    first: int,  # noqa: ARG001
-    last: int,  # noqa: ARG001
-    i: int,  # noqa: ARG001
-    row: int,  # noqa: ARG001
-    low: int,  # noqa: ARG001
-    high: int,  # noqa: ARG001
+    counts: Counts,
+    steps: Int,
+    weights: Weights,
+    first: int,
+    last: int,
+    i: int,
+    row: int,
+    low: int,
+    high: int,
 ) -> None:
     """A count alone takes no steps."""
 

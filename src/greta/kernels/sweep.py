@@ -97,7 +97,7 @@ def sweep(
     free_row: int,
     latest: NDArray[np.float64],
 ) -> None:
-    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are scratch.
+    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are free.
 
     If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there.
     """
@@ -165,7 +165,7 @@ def sweep(
 
 @small
 def _move_on(lanes: Lanes, tick: Tick, stop: int, i: int) -> None:
-    """Find the windows that hold event ``i``: bounds never fall from window to window, so they are next to each other."""
+    """Find the windows that hold event ``i``: their bounds never fall, so these windows are next to each other."""
     for clip in range(tick.lows.shape[0]):
         low = tick.lows[clip]
         while low < stop and lanes.last[clip, low] <= i:
