@@ -17,8 +17,10 @@ import typer
 from rich.console import Console
 from rich.filesize import decimal
 
+import greta.spark
 from greta.cli.output import examples, print_json
 from greta.cli.queries import located, read_query
+from greta.cli.settings import setting
 
 if TYPE_CHECKING:
     from greta.spark.stream_run import Status, Watch
@@ -33,6 +35,12 @@ GROUP-BY sector
 WITHIN 5 seconds SLIDE 1 second
 """
 
+
+_DEFAULTS = {
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""Settings of Spark for a stream, where nobody has set others."""
 
 _TRADES = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUBLE"
 
@@ -90,8 +98,16 @@ LateEvents = Annotated[str | None, typer.Option(help="Directory for the events t
 BadRecords = Annotated[OnBadRecord, typer.Option(help="Stop at a record that cannot be read, or skip and count it.")]
 Buckets = Annotated[int, typer.Option(min=1, help="Parts of the state; fixed by the checkpoint.")]
 Files = Annotated[int | None, typer.Option("--files-per-trigger", min=1, help="Most files per micro-batch.")]
-Master = Annotated[str, typer.Option(help="Where Spark runs.")]
+Records = Annotated[
+    int | None, typer.Option("--records-per-trigger", min=1, help="Most records from Kafka per micro-batch.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs.", show_default="that of spark-submit or spark-defaults, else local[*]"),
+]
+Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")]
 Package = Annotated[list[str] | None, typer.Option("--package", help="Package that Spark loads, by coordinate.")]
+Ship = Annotated[bool, typer.Option("--ship", help="Hand greta to executors that do not have it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
 Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
@@ -127,8 +143,11 @@ def stream(
     bad_records: BadRecords = OnBadRecord.STOP,
     buckets: Buckets = 8,
     files_per_trigger: Files = None,
-    master: Master = "local[*]",
+    records_per_trigger: Records = None,
+    master: Master = None,
     package: Package = None,
+    conf: Conf = None,
+    ship: Ship = False,
     quiet: Quiet = False,
     demo: Demo = False,
     seconds: Seconds = None,
@@ -142,7 +161,7 @@ def stream(
     if json and (demo or output == "console"):
         raise typer.BadParameter("is not for --demo or --output console, which print rows", param_hint="--json")
     if demo:
-        _demo(seconds or 20.0, master, quiet)
+        _demo(seconds or 20.0, master, conf, quiet)
         return
     for name, value in (("FILE", file), ("--input", input), ("--output", output), ("--checkpoint", checkpoint)):
         if value is None:
@@ -152,12 +171,22 @@ def stream(
     assert output is not None
     assert checkpoint is not None
     text = read_query(file)
-    spark = _session(master, package)
+    spark = _session(master, package, conf)
+    if ship:
+        greta.spark.ship(spark)
     from greta.spark.stream import aggregate_stream
     from greta.spark.stream_run import note_query
     from greta.spark.stream_sources import Source, write_to
 
-    source = Source(input, None if format is None else format.value, schema, time, files_per_trigger, bad_records.value)
+    source = Source(
+        input,
+        None if format is None else format.value,
+        schema,
+        time,
+        files_per_trigger,
+        bad_records.value,
+        records_per_trigger,
+    )
     events = source.read(spark)
     with located(text, file):
         rows = aggregate_stream(
@@ -174,6 +203,7 @@ def stream(
             checkpoint=str(checkpoint),
         )
     writer = write_to(output, rows, output_format.value).option("checkpointLocation", str(checkpoint))
+    writer = writer.queryName(f"greta {file}")
     if available_now:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
@@ -186,16 +216,19 @@ def stream(
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 
-def _session(master: str, packages: list[str] | None) -> Any:
-    from greta.spark.sessions import session
+def _session(master: str | None, packages: list[str] | None, conf: list[str] | None) -> Any:
+    from greta.spark import require_pyspark
+    from greta.spark.sessions import start
 
-    settings = {
-        "spark_sql_streaming_stateStore_rocksdb_changelogCheckpointing_enabled": "true",
-        "spark_sql_shuffle_partitions": "4",
-    }
+    require_pyspark()
+    from greta.spark.compat import OLDEST_STREAMS, client_version, require
+
+    require(client_version(), OLDEST_STREAMS, "streams")
+
+    settings = dict(setting(item) for item in conf or [])
     if packages:
-        settings["spark_jars_packages"] = ",".join(packages)
-    return session(master, **settings)
+        settings["spark.jars.packages"] = ",".join(packages)
+    return start(master, settings, _DEFAULTS)
 
 
 def _run(
@@ -264,11 +297,11 @@ def _summary(console: Console, watch: Watch) -> None:
     console.print(f"{watch.events:,} events read; late and dropped: {watch.late:,}; bad records skipped: {watch.bad:,}")
 
 
-def _demo(seconds: float, master: str, quiet: bool) -> None:
+def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: bool) -> None:
     """The stock feed, live, for a bounded time; nothing is left behind."""
     from greta import datasets
 
-    spark = _session(master, None)
+    spark = _session(master, None, conf)
     from greta.spark.stream import aggregate_stream
     from greta.spark.stream_sources import Source
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 from pyarrow import fs
 
+import greta
 from greta.engine.snapshots import FORMAT, StateError
 from greta.engine.stream_jobs import StreamJob, fingerprint
 from greta.errors import SetupError
@@ -31,7 +31,7 @@ def claim(checkpoint: str, layout: dict[str, Any]) -> None:
         known = _read(files, path)
         if known is None or not _started(files, path):
             files.create_dir(path, recursive=True)
-            text = json.dumps({"greta": version("greta-trends"), "name": fingerprint(layout), **layout}, indent=2)
+            text = json.dumps({"greta": greta.__version__, "name": fingerprint(layout), **layout}, indent=2)
             with files.open_output_stream(f"{path}/{NOTE}") as out:
                 out.write(text.encode())
             return

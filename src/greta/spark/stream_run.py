@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import StreamingQueryException
-
-from greta.errors import DataError, GretaError, SetupError
+from greta.errors import GretaError, SetupError
+from greta.spark import failures
+from greta.spark.failures import no_source
 from greta.spark.stream import METRICS
 from greta.spark.stream_sources import no_connector
 
@@ -26,11 +25,6 @@ QUERY = "_greta/query.greta"
 """Where its query is written: whoever reads the rows can see what they mean."""
 
 _POLL_SECONDS = 0.1
-_RAISED = re.compile(r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|\Z)", re.MULTILINE | re.DOTALL)
-_DISK = re.compile(
-    r"No space left on device|Permission denied|Read-only file system|Mkdirs failed|failed to create|"
-    r"AccessDenied|Operation not permitted|Not a directory|Unable to create"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,22 +143,14 @@ def note_query(directory: Path, text: str) -> None:
         ) from error
 
 
-def explained(failure: StreamingQueryException | Exception) -> GretaError:
+def explained(failure: Exception) -> GretaError:
     """Why a stream stopped, without the stack of the machinery in between."""
-    text = str(failure)
-    raised = _RAISED.search(text)
-    if raised is not None:
-        return DataError(raised[2].strip())
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if "Failed to find data source: kafka" in text:
+    if no_source(failure):
         return no_connector()
-    disk = next((line for line in lines if _DISK.search(line)), None)
-    if disk is not None:
-        return SetupError(
-            f"the stream stopped because a directory cannot be written: {disk}\n"
-            "hint: make room or mend the permissions, then start it again with the same checkpoint: it goes on "
-            "where it stopped, and nothing is lost"
-        )
+    known_cause = failures.explained(failure)
+    if known_cause is not None:
+        return known_cause
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
     return GretaError(
         f"the stream stopped: {cause[:500]}\n"
