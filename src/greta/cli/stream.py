@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 import greta.spark
+from greta.cli.metrics import Metrics
 from greta.cli.output import examples, print_json
 from greta.cli.queries import located, read_query
 from greta.cli.settings import setting
@@ -79,7 +80,7 @@ Input = Annotated[
     typer.Option("--input", "-i", help="DIR, rate[:PER_SECOND], socket:HOST:PORT or kafka:HOST:PORT/TOPIC."),
 ]
 Output = Annotated[str | None, typer.Option("--output", "-o", help="DIR, console or kafka:HOST:PORT/TOPIC.")]
-Checkpoint = Annotated[Path | None, typer.Option(help="Directory from which the stream goes on after any end.")]
+Checkpoint = Annotated[str | None, typer.Option(help="Directory from which the stream goes on after any end.")]
 Lateness = Annotated[str, typer.Option(help="How late an event may come, e.g. '30 seconds'.")]
 Trigger = Annotated[
     str | None, typer.Option(help="Time between micro-batches, e.g. '5 seconds'; as fast as it goes if not given.")
@@ -112,6 +113,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
 Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
 Figures = Annotated[bool, typer.Option("--json", help="Print figures of each micro-batch as JSON lines on stdout.")]
+MetricsPort = Annotated[
+    int | None, typer.Option("--metrics", metavar="PORT", min=0, max=65535, help="Serve figures for Prometheus here.")
+]
+Alert = Annotated[
+    str | None, typer.Option(metavar="URL", help="Post every row as JSON too, e.g. those that HAVING lets through.")
+]
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with the query; - reads stdin.")]
 
 
@@ -152,6 +159,8 @@ def stream(
     demo: Demo = False,
     seconds: Seconds = None,
     json: Figures = False,
+    metrics: MetricsPort = None,
+    alert: Alert = None,
 ) -> None:
     """Aggregate a stream: a row per group and window as soon as the window is over.
 
@@ -174,8 +183,10 @@ def stream(
     spark = _session(master, package, conf)
     if ship:
         greta.spark.ship(spark)
+    from greta.spark.alerts import posting
+    from greta.spark.places import local_path
     from greta.spark.stream import aggregate_stream
-    from greta.spark.stream_run import note_query
+    from greta.spark.stream_run import counted, note_query
     from greta.spark.stream_sources import Source, write_to
 
     source = Source(
@@ -200,19 +211,21 @@ def stream(
             late_events=late_events,
             bad_records=bad_records.value,
             buckets=buckets,
-            checkpoint=str(checkpoint),
+            checkpoint=checkpoint,
         )
-    writer = write_to(output, rows, output_format.value).option("checkpointLocation", str(checkpoint))
+    if alert is not None:
+        rows = posting(rows, alert)
+    rows = counted(rows)
+    writer = write_to(output, rows, output_format.value).option("checkpointLocation", checkpoint)
     writer = writer.queryName(f"greta {file}")
     if available_now:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
-    elsewhere = output == "console" or output.startswith("kafka:") or "://" in output
-    directory = None if elsewhere else Path(output)
+    directory = None if output == "console" or output.startswith("kafka:") else local_path(output)
     if directory is not None:
         note_query(directory, text)
-    _run(writer, directory, quiet, seconds, json)
+    _run(writer, directory, quiet, seconds, json, metrics)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 
@@ -237,6 +250,7 @@ def _run(
     quiet: bool,
     seconds: float | None,
     json: bool = False,
+    port: int | None = None,
     *,
     once_events_come: bool = False,
 ) -> None:
@@ -247,6 +261,7 @@ def _run(
     stop = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     timer = threading.Timer(seconds, stop.set) if seconds is not None else None
+    metrics = Metrics(port) if port is not None else None
     try:
         try:
             query = writer.start()
@@ -266,6 +281,8 @@ def _run(
                     timer.start()
                 if line is not None:
                     line.update(_line(status))
+                if metrics is not None:
+                    metrics.take(status)
                 if json:
                     print_json(asdict(status))
 
@@ -276,6 +293,8 @@ def _run(
         signal.signal(signal.SIGINT, before)
         if timer is not None:
             timer.cancel()
+        if metrics is not None:
+            metrics.close()
 
 
 def _line(status: Status) -> str:

@@ -61,6 +61,11 @@ def aggregate(
     if numbers not in get_args(Numbers):
         raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
     if df.isStreaming:
+        if tasks is not None or cut is not None:
+            raise GretaError(
+                f"{'tasks' if tasks is not None else 'cut'} is for batches\n"
+                "hint: a stream is shared out by buckets=, its windows by time as they close"
+            )
         from greta.spark.stream import aggregate_stream
 
         return aggregate_stream(df, query, time=time, type=type, numbers=numbers, **streaming)

@@ -10,15 +10,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
 from greta.errors import GretaError, SetupError
 from greta.spark import failures
+from greta.spark.columns import in_seconds
 from greta.spark.failures import no_source
 from greta.spark.stream import METRICS
 from greta.spark.stream_sources import no_connector
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+ROWS = "greta_rows"
+"""The name under which the rows that a sink gets are counted."""
 PROGRESS = "_greta/progress.jsonl"
 """Where a stream's figures are written, beneath its output directory."""
 QUERY = "_greta/query.greta"
@@ -44,11 +50,16 @@ class Status:
     late_events: int
     """All so far, those of runs before this one included."""
     bad_records: int
+    rows: int = 0
+    """Rows that the batch gave to the sink."""
+    last_row_seconds: float | None = None
+    """End of the latest window among them, in seconds since the epoch."""
 
     @staticmethod
     def of(progress: dict[str, Any], late: int, bad: int) -> Status:
         """Read Spark's progress report; ``late`` and ``bad`` are the sums before it."""
         figures = progress.get("observedMetrics", {}).get(METRICS) or {}
+        written = progress.get("observedMetrics", {}).get(ROWS) or {}
         began = datetime.fromisoformat(progress["timestamp"])
         seconds = progress.get("batchDuration", 0) / 1000
         newest = progress.get("eventTime", {}).get("max")
@@ -66,6 +77,8 @@ class Status:
             state_bytes=int(figures.get("state_bytes") or 0),
             late_events=late + int(figures.get("late_events") or 0),
             bad_records=bad + int(figures.get("bad_records") or 0),
+            rows=int(written.get("rows") or 0),
+            last_row_seconds=written.get("last_row"),
         )
 
 
@@ -128,6 +141,13 @@ class Watch:
         while self.query.isActive and self.query.status["isTriggerActive"] and self._seen == seen:
             time.sleep(_POLL_SECONDS)
             self.look()
+
+
+def counted(rows: DataFrame) -> DataFrame:
+    """The same rows, counted on their way, with the end of the latest window."""
+    kind = next(field.dataType for field in rows.schema.fields if field.name == "window_end")
+    last = F.max(in_seconds("window_end", kind)).alias("last_row")
+    return rows.observe(ROWS, F.count(F.lit(1)).alias("rows"), last)
 
 
 def note_query(directory: Path, text: str) -> None:

@@ -9,7 +9,7 @@ kafka:HOST:PORT/TOPIC      JSON objects as values, through Spark's own connector
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import pyspark
@@ -21,6 +21,7 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 from greta.errors import DataError, SetupError
 from greta.spark.columns import named
 from greta.spark.failures import no_source
+from greta.spark.places import local_path
 from greta.spark.stream_pack import BadRecords
 
 if TYPE_CHECKING:
@@ -64,10 +65,10 @@ class Source:
                 return self._files(spark)
 
     def _files(self, spark: SparkSession) -> DataFrame:
-        directory = Path(self.place)
-        if not directory.is_dir():
+        directory = local_path(self.place)
+        if directory is not None and not directory.is_dir():
             raise DataError(f"there is no directory {directory}\nhint: create it first; files may come later")
-        form = self.format or _format_in(directory)
+        form = self.format or _format_in(directory, self.place)
         options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": _CORRUPT}
         options |= {"header": "true"} if form == "csv" else {}
         options |= {"ignoreCorruptFiles": str(self.bad_records == "skip").lower()} if form == "parquet" else {}
@@ -115,7 +116,10 @@ def _columns(text: str) -> T.StructType:
     return schema
 
 
-def _format_in(directory: Path) -> Format:
+def _format_in(directory: Path | None, place: str) -> Format:
+    """The format of a directory's files, where they are on this machine; Parquet elsewhere."""
+    if directory is None:
+        return _ENDINGS.get(PurePosixPath(place).suffix, "parquet")
     for file in sorted(directory.rglob("*")):
         if file.suffix in _ENDINGS and not file.name.startswith((".", "_")):
             return _ENDINGS[file.suffix]
