@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 OLDEST_STREAMS = (4, 0)
-"""The first Spark with a state that Python can keep in pieces, and table functions that say their columns."""
+"""The first Spark with state in pieces for Python, table functions that say their columns, and Arrow tables."""
 _BY_ID = (4, 1)
 """The first Spark with ``repartitionById``."""
 _STATE_BY_ROW = (4, 1)
@@ -181,7 +181,9 @@ def _over_pandas(processor: StatefulProcessor, schema: str) -> StatefulProcessor
 
 def to_arrow(df: DataFrame) -> pa.Table:
     """All rows as an Arrow table."""
-    if hasattr(df, "toArrow"):
+    if client_version() >= OLDEST_STREAMS:
         return df.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     batches = df._collect_as_arrow()  # type: ignore[operator]
-    return pa.Table.from_batches(batches) if batches else pa.Table.from_pylist([])
+    return pa.Table.from_batches(batches) if batches else to_arrow_schema(df.schema).empty_table()
