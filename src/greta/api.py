@@ -10,10 +10,9 @@ from greta.errors import GretaError, did_you_mean
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from greta.engine.run import Numbers
+    from greta.engine.job import Numbers
+    from greta.engine.queries import Queries
     from greta.engine.tables import Events
-    from greta.lang.nodes import Query
-    from greta.plan.nodes import Plan
 
 Strategy = Literal["auto", "graph"]
 """How to compute: the fastest way for each part of the query, or the paper's graph, edge by edge."""
@@ -21,7 +20,7 @@ Strategy = Literal["auto", "graph"]
 
 def aggregate(
     events: Events,
-    query: Query | str | Plan,
+    query: Queries,
     *,
     time: str = "time",
     type: str = "type",  # noqa: A002 - the column's usual name
@@ -33,6 +32,11 @@ def aggregate(
     Takes an Arrow table, a pandas or Polars frame or a list of dicts, in any order of time; gives an Arrow table
     with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
     with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
+
+    Several queries (a list, or names with queries) read, code and sort the events once. Their rows come one query
+    after another under the columns of all of them, NULL where a query has no such column, with a column ``query`` in
+    front: the query's name, or its position where none has a name.
+
     ``strategy="graph"`` gives the same rows by the paper's own algorithm, in O(n²) plain Python: to compare with.
 
     >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
@@ -43,7 +47,20 @@ def aggregate(
         guess = did_you_mean(str(strategy), get_args(Strategy)) or "leave it out for the fastest way"
         raise GretaError(f"strategy must be 'auto' or 'graph', not {strategy!r}\nhint: {guess}")
     if strategy == "graph":
-        from greta.baselines import graph
-
-        return graph.aggregate(events, query, time=time, type=type, numbers=numbers)
+        return _by_graph(events, query, time, type, numbers)
     return _engine_aggregate(events, query, time=time, type=type, numbers=numbers)
+
+
+def _by_graph(events: Events, query: Queries, time: str, type_: str, numbers: Numbers) -> pa.Table:
+    from greta.baselines import graph
+    from greta.engine.queries import gathered, labelled, naming
+    from greta.engine.tables import to_table
+
+    labels, queries = labelled(query)
+    if labels is None:
+        return graph.aggregate(events, queries[0], time=time, type=type_, numbers=numbers)
+    table, answers = to_table(events), []
+    for label, one in zip(labels, queries, strict=True):
+        with naming(label):
+            answers.append(graph.aggregate(table, one, time=time, type=type_, numbers=numbers))
+    return gathered(labels, answers)

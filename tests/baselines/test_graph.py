@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 import greta
 from greta.baselines import brute_force, graph
-from greta.baselines.graph.events import Cell, Windows
-from greta.baselines.graph.run import partition_graphs, read_stream
+from greta.baselines.graph.events import Cell, Stream, Windows
+from greta.baselines.graph.run import partition_graphs
 from greta.baselines.graph.runtime import GretaGraph
 from greta.baselines.graph.totals import Aggregates
 from greta.cli.graph import app
 from greta.datasets.paper import EXAMPLES, I, stream
+from greta.engine.job import Job
 from greta.errors import DataError, GretaError, QueryError
 from support.streams import Case, cases
 
@@ -211,7 +212,7 @@ def test_edges_are_those_that_satisfy_the_edge_predicate() -> None:
 
 
 def run(events: pa.Table, query: str) -> GretaGraph:
-    read = read_stream(events, query, "time", "type")
+    read = Stream(Job.bind(query, events.schema), events)
     (found,) = partition_graphs(read, Windows.of(read.plan, read.clock), Aggregates(read))
     assert isinstance(found.cell, Cell)
     return found.graphs[0]

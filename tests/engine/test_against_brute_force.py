@@ -26,6 +26,7 @@ SCHEMA = pa.schema(
         "b": pa.bool_(),
         "g": pa.int64(),
         "h": pa.string(),
+        "z": pa.int64(),
     }
 )
 
@@ -62,6 +63,18 @@ def test_doubles_agree_with_brute_force(case: Case) -> None:
 @settings(max_examples=1000)
 @given(cases())
 def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
+    check(case, "exact")
+
+
+@settings(max_examples=1000)
+@given(cases(values=True))
+def test_values_of_trends_in_doubles_agree_with_brute_force(case: Case) -> None:
+    check(case, "double")
+
+
+@settings(max_examples=1000)
+@given(cases(values=True))
+def test_values_of_trends_in_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
 
 
@@ -117,4 +130,20 @@ def test_many_doubles_agree_with_brute_force(case: Case) -> None:
 @settings(max_examples=25_000)
 @given(cases(max_events=9))
 def test_many_exact_numbers_agree_with_brute_force(case: Case) -> None:
+    check(case, "exact")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@settings(max_examples=25_000)
+@given(cases(values=True, max_events=9))
+def test_many_values_of_trends_in_doubles_agree_with_brute_force(case: Case) -> None:
+    check(case, "double")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@settings(max_examples=25_000)
+@given(cases(values=True, max_events=9))
+def test_many_values_of_trends_in_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from greta.engine import aggregate
-from greta.engine.aggregate import plan_for
-from greta.engine.partials import finish_partials, output_schema, partials
+from greta.engine.job import Job
 from greta.engine.tables import to_table
 
 FILES = sorted((Path(__file__).parents[1] / "conformance").glob("*.json"))
@@ -40,18 +39,15 @@ def test_worked_case(case: dict[str, Any], numbers: Any) -> None:
 def test_partitions_computed_apart_merge_into_the_same_rows(numbers: Any) -> None:
     for case in CASES[::7]:
         events = to_table(case["events"])
-        plan = plan_for(case["query"], events.schema, "time", "type")
+        job = Job.bind(case["query"], events.schema, numbers=numbers)
         apart: dict[int, list[int]] = {0: []}
         for row, event in enumerate(case["events"]):
-            key = repr([event.get(name) for name in plan.partitioning.common])
+            key = repr([event.get(name) for name in job.plan.partitioning.common])
             apart.setdefault(sum(map(ord, key)) % 3, []).append(row)
-        parts = [
-            partials(plan, events.take(pa.array(rows, pa.int64())), time="time", type="type", numbers=numbers)
-            for rows in apart.values()
-        ]
-        merged = finish_partials(plan, events.schema, pa.concat_tables(parts), time="time", numbers=numbers)
+        parts = [job.partials(events.take(pa.array(rows, pa.int64()))) for rows in apart.values()]
+        merged = job.finish(pa.concat_tables(parts))
         whole = aggregate(events, case["query"], numbers=numbers)
-        assert merged.schema == output_schema(plan, events.schema, "time", numbers)
+        assert merged.schema == job.output_schema == whole.schema
         assert in_any_order([list(r.values()) for r in merged.to_pylist()]) == in_any_order(
             [list(r.values()) for r in whole.to_pylist()]
         ), case["name"]

@@ -10,8 +10,7 @@ import pytest
 
 from greta import aggregate
 from greta.baselines import brute_force
-from greta.engine.aggregate import plan_for
-from greta.engine.partials import finish_partials, partials
+from greta.engine.job import Job
 
 INF, NAN = math.inf, math.nan
 STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])
@@ -78,9 +77,8 @@ def test_zero_has_no_sign(rest: str, strategy: Any) -> None:
 
 def test_zero_has_no_sign_where_parts_of_an_answer_meet() -> None:
     events = pa.Table.from_pylist(stream([0.0, -0.0], [1, 2]))
-    plan = plan_for("RETURN x, COUNT(*) AS n PATTERN A+ WHERE [y] GROUP-BY x", events.schema, "time", "type")
-    parts = [partials(plan, events.slice(at, 1), time="time", type="type", numbers="double") for at in (0, 1)]
-    answer = finish_partials(plan, events.schema, pa.concat_tables(parts), time="time", numbers="double")
+    job = Job.bind("RETURN x, COUNT(*) AS n PATTERN A+ WHERE [y] GROUP-BY x", events.schema)
+    answer = job.finish(pa.concat_tables([job.partials(events.slice(at, 1)) for at in (0, 1)]))
     assert answer.column("n").to_pylist() == [2.0]
 
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greta.engine import aggregate
-from greta.engine.aggregate import plan_for
 from greta.engine.frames import Stream
+from greta.engine.job import Job
 from greta.engine.run import Execution
 from greta.kernels.sorting import argsort, order_by_group
 from greta.kernels.windows import Breaks, window_runs
@@ -80,8 +80,8 @@ def test_a_run_ends_where_matches_of_a_negative_come_or_go() -> None:
 def test_windows_of_equal_content_are_computed_once_beside_a_negative_at_the_edge(pattern: str) -> None:
     events = [{"type": kind, "time": time} for kind, time in (("A", 0), ("C", 4_000), ("A", 9_000), ("C", 9_500))]
     table = pa.Table.from_pylist(events)
-    plan = plan_for(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1 hour SLIDE 1 second", table.schema, "time", "type")
-    execution = Execution(Stream.of(plan, table, "time", "type"), "double")
+    job = Job.bind(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 1 hour SLIDE 1 second", table.schema)
+    execution = Execution(Stream.of(job, table), "double")
     [block] = execution.blocks()
     assert len(block.runs.first_window) <= 3 * len(events)
 

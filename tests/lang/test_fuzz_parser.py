@@ -13,18 +13,19 @@ from support.samples import conformance_queries, example_queries
 
 _WORDS = (
     "RETURN PATTERN WHERE GROUP-BY HAVING WITHIN SLIDE SEMANTICS SEQ NOT AND OR AS NEXT COUNT MIN SUM LENGTH "
-    "TRUE x 0 -1 1.5 1e999 99999 'text' \"name\" seconds A S.price NEXT(S).x [g] COUNT(*)"
+    "MAXIMAL LAST LOG2 TRUE x 0 -1 1.5 1e999 'text' \"name\" seconds A S.price NEXT(S).x [g] COUNT(*) MAX(COUNT(*))"
 )
 _SIGNS = "( ) [ ] { } , . + - * / % ? = != < <= ; == && ' \" ` -- # \0 \n é \u2028 \ud800"
 _TOKENS = [*_WORDS.split(" "), *_SIGNS.split(" ")]
 _RICH = """
-RETURN sector, COUNT(*) AS trends, AVG(S.price)
+RETURN sector, COUNT(*) AS trends, AVG(S.price), STDDEV(LAST(S.price) - FIRST(S.price)), LOG2(COUNT(*)) / 2 AS bits
 PATTERN SEQ(NOT Accident A, (Stock S+ OR B{2,3})?, C*)
 SEMANTICS skip-till-next-match
+MAXIMAL
 MIN LENGTH 2
 WHERE [company, S.sector] AND NOT (S.price > NEXT(S).price * 1.5 OR S.name = 'it''s') AND -S.x <> 3
-GROUP BY sector, "unit price" -- comment
-HAVING COUNT(*) > 1000
+GROUP BY sector, S."unit price" -- comment
+HAVING COUNT(*) > 1000 AND ABS(MIN(DURATION(*))) < 5
 WITHIN 10 minutes SLIDE 10 seconds
 """
 

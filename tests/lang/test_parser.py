@@ -13,6 +13,7 @@ from greta.lang.nodes import (
     Atom,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Conjunction,
     Disjunction,
@@ -32,12 +33,15 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
     Text,
+    TrendAggregate,
+    TrendFunction,
+    ValuePart,
     Within,
 )
 from greta.lang.parser import parse
@@ -76,8 +80,8 @@ def test_a_query_with_every_clause_becomes_a_tree_with_every_field() -> None:
     assert query == Query(
         returns=(
             ReturnAttribute("sector"),
-            ReturnAggregate(Aggregate("COUNT"), "trends"),
-            ReturnAggregate(Aggregate("AVG", "S", "price"), "avg_S_price"),
+            ReturnValue(Aggregate("COUNT"), "trends"),
+            ReturnValue(Aggregate("AVG", "S", "price"), "avg_S_price"),
         ),
         pattern=Plus(Atom("Stock", "S")),
         semantics=Semantics.NEXT,
@@ -95,7 +99,7 @@ def test_a_query_with_every_clause_becomes_a_tree_with_every_field() -> None:
 
 def test_clauses_left_out_take_their_defaults() -> None:
     query = parse("RETURN COUNT(*) PATTERN A")
-    assert query == Query((ReturnAggregate(Aggregate("COUNT"), "count"),), A)
+    assert query == Query((ReturnValue(Aggregate("COUNT"), "count"),), A)
     assert (query.semantics, query.min_length, query.window) == (Semantics.ANY, 1, None)
 
 
@@ -230,7 +234,63 @@ def test_an_equivalence_lists_common_and_scoped_attributes() -> None:
     ],
 )
 def test_an_aggregate_has_the_name_it_is_given_or_one_of_its_own(text: str, aggregate: Aggregate, name: str) -> None:
-    assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnAggregate(aggregate, name),)
+    assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnValue(aggregate, name),)
+
+
+def count(variable: str | None = None, *, negative: bool = False) -> ValuePart:
+    return ValuePart("COUNT", variable, negative=negative)
+
+
+def last(*, negative: bool = False) -> ValuePart:
+    return ValuePart("LAST", "S", "x", negative)
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "parts", "name"),
+    [
+        ("MAX(COUNT(*))", "MAX", (count(),), "max_count"),
+        ("min(count(S))", "MIN", (count("S"),), "min_count_S"),
+        ("STDDEV(DURATION(*))", "STDDEV", (ValuePart("DURATION"),), "stddev_duration"),
+        ("SUM(MIN(S.x))", "SUM", (ValuePart("MIN", "S", "x"),), "sum_min_S_x"),
+        ("AVG(COUNT(*) - LAST(S.x))", "AVG", (count(), last(negative=True)), "avg_count_minus_last_S_x"),
+        ("AVG(-LAST(S.x) + COUNT(*))", "AVG", (last(negative=True), count()), "avg_minus_last_S_x_plus_count"),
+        ("AVG(COUNT(*) - (LAST(S.x) - COUNT(S)))", "AVG", (count(), last(negative=True), count("S")), None),
+        ("AVG(-(LAST(S.x) - -COUNT(S)))", "AVG", (last(negative=True), count("S", negative=True)), None),
+        ("AVG((LAST(S.x)))", "AVG", (last(),), "avg_last_S_x"),
+    ],
+)
+def test_a_value_of_a_trend_is_a_flat_sum_of_signed_parts(
+    text: str, function: TrendFunction, parts: tuple[ValuePart, ...], name: str | None
+) -> None:
+    aggregate = TrendAggregate(function, parts)
+    assert parse(f"RETURN {text} PATTERN Stock S+").returns == (ReturnValue(aggregate, name or aggregate.default_name),)
+
+
+def test_a_function_s_name_is_a_plain_name_elsewhere() -> None:
+    query = parse(
+        "RETURN last, MAX(LAST.ln), MAX(LAST(LAST.first)) PATTERN Duration LAST+ WHERE LAST.abs > 1 GROUP-BY last"
+    )
+    assert [returned.name for returned in query.returns] == ["last", "max_LAST_ln", "max_last_LAST_first"]
+
+
+def test_return_computes_from_aggregates() -> None:
+    ratio = Arithmetic("/", Aggregate("COUNT", "S"), Aggregate("COUNT"))
+    bits = Call("LOG2", Arithmetic("+", Aggregate("COUNT"), Number(1)))
+    query = parse("RETURN COUNT(S) / COUNT(*) AS mean, -log2(COUNT(*) + 1) AS bits PATTERN Stock S+")
+    assert query.returns == (ReturnValue(ratio, "mean"), ReturnValue(Negative(bits), "bits"))
+    assert having("LOG2(COUNT(*) + 1) > 2") == Comparison(">", bits, Number(2))
+
+
+def test_an_attribute_may_have_its_variable_in_return_and_group_by() -> None:
+    query = parse("RETURN P.vehicle, COUNT(*) PATTERN P+ GROUP-BY P.vehicle, segment")
+    assert query.returns[0] == ReturnAttribute("vehicle", "P")
+    assert query.group_by == (GroupAttribute("vehicle", "P"), GroupAttribute("segment"))
+
+
+def test_maximal_is_a_clause_and_a_name_elsewhere() -> None:
+    assert parse("RETURN COUNT(*) PATTERN A+ MIN LENGTH 2 maximal SEMANTICS contiguous").maximal
+    assert not parse('RETURN COUNT(*) PATTERN A "maximal"').maximal
+    assert str(parse('RETURN COUNT(*) PATTERN A "maximal"')) == 'RETURN COUNT(*)\nPATTERN A "maximal"'
 
 
 def test_having_speaks_of_aggregates_names_and_constants() -> None:
@@ -247,6 +307,7 @@ def test_having_speaks_of_aggregates_names_and_constants() -> None:
     [
         ("1 ms", 1), ("2 milliseconds", 2), ("1 millisecond", 1), ("3 s", 3_000), ("3 sec", 3_000),
         ("1 second", 1_000), ("3 SECONDS", 3_000), ("10 min", 600_000), ("1 minute", 60_000),
+        ("10m", 600_000), ("2 mins", 120_000), ("1 hr", 3_600_000), ("3 secs", 3_000),
         ("2h", 7_200_000), ("1 hour", 3_600_000), ("2 hours", 7_200_000), ("0.5 min", 30_000),
         ("1 d", 86_400_000), ("2 days", 172_800_000), ("1.5 seconds", 1_500), ("0.001 s", 1),
     ],

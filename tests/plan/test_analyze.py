@@ -17,7 +17,7 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
+    ReturnValue,
     Seq,
     Within,
 )
@@ -27,7 +27,7 @@ from greta.plan.nodes import AccessPath, AttributeType, Place, Plan, Template
 from support.queries import queries
 from support.samples import conformance_queries, example_queries
 
-COUNT = (ReturnAggregate(Aggregate("COUNT"), "count"),)
+COUNT = (ReturnValue(Aggregate("COUNT"), "count"),)
 
 
 @pytest.mark.parametrize("text", [*conformance_queries(), *example_queries()])

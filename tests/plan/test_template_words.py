@@ -22,7 +22,7 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
@@ -81,7 +81,7 @@ def patterns_with_not(draw: st.DrawFn) -> Pattern:
 
 
 def count_trends(pattern: Pattern, **clauses: object) -> Query:
-    return Query((ReturnAggregate(Aggregate("COUNT"), "count"),), pattern, **clauses)
+    return Query((ReturnValue(Aggregate("COUNT"), "count"),), pattern, **clauses)
 
 
 def words() -> list[Word]:

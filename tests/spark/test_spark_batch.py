@@ -110,10 +110,10 @@ def test_a_query_without_partitions_is_cut_by_time_and_runs_in_several_tasks(spa
     )
     df = frame(spark, events)
     assert rows(greta.spark.aggregate(df, query, tasks=4).toArrow()) == rows(greta.aggregate(events, query))
-    from greta.engine.aggregate import plan_for
+    from greta.engine.job import Job
     from greta.spark.ranges import plan_ranges
 
-    ranges = plan_ranges((plan_for(query, events.schema, "time", "type"),), None)
+    ranges = plan_ranges((Job.bind(query, events.schema).plan,), None)
     assert ranges is not None
     assert ranges.length == 9_000
 
@@ -197,7 +197,7 @@ CONDITIONS = [
 def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> None:
     from pyspark.sql.functions import coalesce, lit
 
-    from greta.engine.aggregate import plan_for
+    from greta.engine.job import Job
     from greta.spark.filters import useful
 
     chance = random.Random(7)
@@ -218,7 +218,7 @@ def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> No
         for condition in CONDITIONS
         for semantics in ("skip-till-any-match", "skip-till-next-match")
     ]
-    filters = [useful([plan_for(query, table.schema, "time", "type")], "type") for query in queries]
+    filters = [useful([Job.bind(query, table.schema).plan], "type") for query in queries]
     flags = [coalesce(kept, lit(False)).alias(f"q{at}") for at, kept in enumerate(filters) if kept is not None]
     assert len(flags) == len(queries)
     judged = frame(spark, table).select("time", *flags).orderBy("time").toArrow()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greta.engine.aggregate import plan_for
+from greta.engine.job import Job
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan
 from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
@@ -17,7 +17,7 @@ SCHEMA = pa.schema([("type", pa.string()), ("time", pa.int64()), ("g", pa.string
 
 
 def plan(window: str) -> Plan:
-    return plan_for(f"RETURN COUNT(*) PATTERN A+ WHERE [g] {window}", SCHEMA, "time", "type")
+    return Job.bind(f"RETURN COUNT(*) PATTERN A+ WHERE [g] {window}", SCHEMA).plan
 
 
 Q = plan("WITHIN 10 minutes SLIDE 10 seconds")

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 import greta
 from greta.engine import snapshots
-from greta.engine.aggregate import plan_for
-from greta.engine.partials import finish_partials
+from greta.engine.job import Job
 from greta.engine.snapshots import (
     ChunkCache,
     Index,
@@ -25,7 +24,7 @@ from greta.engine.snapshots import (
     step,
     to_bytes,
 )
-from greta.engine.stream_jobs import StreamJob, relevant, stored_schema
+from greta.engine.stream_jobs import StreamJob, relevant
 
 CASES = [
     case
@@ -67,12 +66,11 @@ class MemoryStore:
 
 
 def job_for(query: str, table: pa.Table, numbers: Any = "double") -> StreamJob:
-    plan = plan_for(query, table.schema, "time", "type")
-    return StreamJob(plan, stored_schema(plan, table.schema, "time", "type"), "time", "type", numbers)
+    return StreamJob.of(Job.bind(query, table.schema, numbers=numbers))
 
 
 def finished(job: StreamJob, parts: list[pa.Table]) -> list[tuple[Any, ...]]:
-    table = finish_partials(job.plan, job.schema, pa.concat_tables(parts), time=job.time, numbers=job.numbers)
+    table = job.finish(pa.concat_tables(parts))
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
 
 

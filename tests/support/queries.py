@@ -13,6 +13,7 @@ from greta.lang.nodes import (
     Atom,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Conjunction,
     Disjunction,
@@ -32,17 +33,20 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
     Text,
+    TrendAggregate,
+    ValuePart,
     Within,
 )
-from greta.lang.words import FUNCTIONS, KEYWORDS
+from greta.lang.walk import walk
+from greta.lang.words import EVENT_FUNCTIONS, KEYWORDS, MATH_FUNCTIONS, TERMINALS, TREND_FUNCTIONS, VALUE_FUNCTIONS
 
-_KEYWORDS = sorted({*KEYWORDS, *FUNCTIONS, "MIN", "LENGTH", "GROUP", "BY", "GROUP-BY", "DISTINCT"})
+_KEYWORDS = sorted({*KEYWORDS, *TERMINALS, "MIN", "LENGTH", "GROUP", "BY", "GROUP-BY", "DISTINCT"})
 
 
 _PLAIN = st.sampled_from(["A", "B", "S", "Stock", "End", "price", "x_1", "größe", "価格", "_"])
@@ -114,8 +118,40 @@ def aggregates() -> st.SearchStrategy[Aggregate]:
     return st.one_of(
         st.just(Aggregate("COUNT")),
         st.builds(Aggregate, st.just("COUNT"), names()),
-        st.builds(Aggregate, st.sampled_from(FUNCTIONS[1:]), names(), names()),
+        st.builds(Aggregate, st.sampled_from(EVENT_FUNCTIONS[1:]), names(), names()),
     )
+
+
+def trend_aggregates() -> st.SearchStrategy[TrendAggregate]:
+    """``MAX(COUNT(*))``, ``AVG(LAST(S.price) - FIRST(S.price))`` and so on, with sums that have no meaning too."""
+    of_attribute = [name for name in VALUE_FUNCTIONS if name not in ("COUNT", "DURATION")]
+    part = st.one_of(
+        st.builds(ValuePart, st.sampled_from(["COUNT", "DURATION"]), negative=st.booleans()),
+        st.builds(ValuePart, st.just("COUNT"), names(), negative=st.booleans()),
+        st.builds(ValuePart, st.sampled_from(of_attribute), names(), names(), st.booleans()),
+    )
+    parts = st.lists(part, min_size=1, max_size=3).map(tuple)
+    return st.builds(TrendAggregate, st.sampled_from(TREND_FUNCTIONS), parts)
+
+
+def computed(max_leaves: int = 5) -> st.SearchStrategy[Expression]:
+    """What RETURN may compute: numbers and at least one aggregate under + - * / and functions of one number."""
+    return _computed(st.one_of(numbers(), aggregates(), trend_aggregates()), max_leaves).filter(_has_aggregate)
+
+
+def _computed(leaves: st.SearchStrategy[Expression], max_leaves: int) -> st.SearchStrategy[Expression]:
+    def larger(smaller: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+        return st.one_of(
+            st.builds(Arithmetic, st.sampled_from("+-*/"), smaller, smaller),
+            st.builds(Negative, smaller.filter(_keeps_its_minus)),
+            st.builds(Call, st.sampled_from(MATH_FUNCTIONS), smaller),
+        )
+
+    return st.recursive(leaves, larger, max_leaves=max_leaves)
+
+
+def _has_aggregate(expression: Expression) -> bool:
+    return any(isinstance(node, Aggregate | TrendAggregate) for node, _ in walk(expression))
 
 
 def expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
@@ -124,8 +160,9 @@ def expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
 
 
 def having_expressions(max_leaves: int = 8) -> st.SearchStrategy[Expression]:
-    """What HAVING may hold: constants, aggregates and names under every operator."""
-    return _expressions(st.one_of(constants(), aggregates(), names().map(Name)), max_leaves)
+    """What HAVING may hold: constants, aggregates and names under every operator, and computed values."""
+    leaves = st.one_of(constants(), aggregates(), names().map(Name), computed(max_leaves=3))
+    return _expressions(leaves, max_leaves)
 
 
 def _expressions(leaves: st.SearchStrategy[Expression], max_leaves: int) -> st.SearchStrategy[Expression]:
@@ -157,12 +194,12 @@ def equivalences() -> st.SearchStrategy[Equivalence]:
     return st.builds(Equivalence, st.lists(attribute, min_size=1, max_size=3).map(tuple))
 
 
-def returns() -> st.SearchStrategy[tuple[ReturnAttribute | ReturnAggregate, ...]]:
+def returns() -> st.SearchStrategy[tuple[ReturnAttribute | ReturnValue, ...]]:
     """The columns of RETURN, their names all different."""
     column = st.one_of(
-        names().map(ReturnAttribute),
-        aggregates().map(lambda aggregate: ReturnAggregate(aggregate, aggregate.default_name)),
-        st.builds(ReturnAggregate, aggregates(), names()),
+        st.builds(ReturnAttribute, names(), st.none() | names()),
+        (aggregates() | trend_aggregates()).map(lambda aggregate: ReturnValue(aggregate, aggregate.default_name)),
+        st.builds(ReturnValue, computed(), names()),
     )
     return st.lists(column, min_size=1, max_size=4, unique_by=lambda returned: returned.name).map(tuple)
 
@@ -183,9 +220,10 @@ def queries() -> st.SearchStrategy[Query]:
         returns=returns(),
         pattern=patterns(),
         semantics=st.sampled_from(Semantics),
+        maximal=st.booleans(),
         min_length=st.just(1) | st.integers(1, 10_000),
         where=st.lists(conjunct, max_size=3).map(tuple),
-        group_by=st.lists(names().map(GroupAttribute), max_size=3).map(tuple),
+        group_by=st.lists(st.builds(GroupAttribute, names(), st.none() | names()), max_size=3).map(tuple),
         having=st.none() | having_expressions(),
         window=st.none() | windows(),
     )

@@ -8,7 +8,8 @@ events. Most queries are legal; the rest is for the caller to ``assume`` away. S
 milliseconds: the more trends a pattern can have, the fewer events.
 
 The events have the columns type, time, x (integer), y (float), s (text), b (boolean), g (integer) and h
-(text); all but type and time may be NULL, as None or as a missing key.
+(text); all but type and time may be NULL, as None or as a missing key. With ``values=True``, queries also have
+values of trends, MAXIMAL, computed columns and ``GROUP-BY E.attr``, and events an integer z that is often NULL.
 """
 
 from __future__ import annotations
@@ -32,12 +33,14 @@ from greta.lang.nodes import (
     Star,
 )
 from greta.lang.printer import print_pattern
+from support.values import computed_columns, trend_aggregates, value_conditions
 
 TYPES = ("A", "B", "C", "D")
 OTHER_TYPE = "Z"
 """A type that no pattern speaks of."""
 
 INTEGERS = st.sampled_from((1, 2, 3, 0, 4, 1, 2, 3, None))
+SPARSE_INTEGERS = st.sampled_from((1, None, 5, -3, 0, None, 2))
 FLOATS = st.sampled_from((1.0, 2.0, 0.5, 0.0, 3.5, 1.0, 2.0, -1.5, None))
 TEXTS = st.sampled_from(("p", "q", "r", "p", "q", "", None))
 BOOLEANS = st.sampled_from((True, False, True, False, True, None))
@@ -59,20 +62,36 @@ def cases(
     negation: bool = True,
     conjunction: bool = True,
     scopes: bool = True,
+    values: bool = False,
     max_events: int = 8,
 ) -> Case:
-    """A query and a stream for it. Scopes and an outermost AND never meet in one query."""
-    pattern = draw(patterns(negation=negation, conjunction=conjunction))
+    """A query and a stream for it. Scopes and an outermost AND never meet in one query.
+
+    ``values``: nearly every query has a value of trends, MAXIMAL or a computed column, and none an outermost AND.
+    """
+    pattern = draw(patterns(negation=negation, conjunction=conjunction and not values))
+    maximal = values and draw(st.sampled_from((False, False, True)))
+    if maximal:
+        pattern = Plus(next(atoms(pattern, negative=False)))
     flags = {type(node).__name__ for node in _nodes(pattern)} & {"Conjunction", "Negation", "Disjunction"}
     flags = {{"Conjunction": "AND", "Negation": "NOT", "Disjunction": "OR"}[flag] for flag in flags}
 
     where, grouped = draw(_equivalences(pattern, scopes=scopes and "AND" not in flags))
     predicates = draw(st.lists(_predicates(pattern), max_size=draw(st.sampled_from((1, 1, 2, 3))), unique=True))
+    if values:
+        grouped = [draw(_with_variable(name, pattern)) for name in grouped]
     returned = draw(st.permutations([name for name in grouped if draw(st.booleans())]))
-    aggregates = draw(st.lists(_aggregates(pattern), max_size=4, unique=True))
+    aggregates = draw(st.lists(_aggregates(pattern), max_size=1 if values else 4, unique=True))
+    if values:
+        aggregates += draw(_values(pattern))
     semantics = draw(st.sampled_from(("", "", "skip-till-next-match", "contiguous")))
+    if maximal:
+        semantics = draw(st.sampled_from(("skip-till-next-match", "contiguous")))
     min_length = draw(st.sampled_from((1, 1, 1, 1, 2, 3)))
-    having = draw(st.none() | st.none() | st.none() | _having(pattern, grouped))
+    conditions = _having(pattern, [name.split(".")[-1] for name in grouped])
+    if values:
+        conditions |= value_conditions(_names(pattern, negative=False))
+    having = draw(st.none() | st.none() | st.none() | conditions)
     window = draw(
         st.none()
         | st.sampled_from(
@@ -90,26 +109,29 @@ def cases(
         ("RETURN", ", ".join([*returned, "COUNT(*) AS n", *aggregates])),
         ("PATTERN", print_pattern(pattern)),
         ("SEMANTICS", semantics),
+        ("", "MAXIMAL" if maximal else ""),
         ("MIN LENGTH", str(min_length) if min_length > 1 else ""),
         ("WHERE", " AND ".join(conjuncts)),
         ("GROUP-BY", ", ".join(grouped)),
         ("HAVING", having or ""),
         ("", window or ""),
     )
-    flags |= {"SCOPE"} if any("." in part for part in where) else set()
+    flags |= {"SCOPE"} if any("." in part for part in (*where, *grouped)) else set()
+    flags |= {"MAXIMAL"} if maximal else set()
+    flags |= {"VALUES"} if values else set()
     flags |= {"NEXT"} if semantics == "skip-till-next-match" else set()
     flags |= {"CONTIGUOUS"} if semantics == "contiguous" else set()
     flags |= {name for name, text in clauses if name in {"WHERE", "GROUP-BY", "HAVING", "MIN LENGTH"} and text}
     flags |= {"WITHIN"} if window else set()
     return Case(
         "\n".join(f"{name} {text}".strip() for name, text in clauses if text),
-        draw(streams(pattern, max_events=max_events)),
+        draw(streams(pattern, max_events=max_events, values=values)),
         frozenset(flags),
     )
 
 
 @st.composite
-def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8) -> list[dict[str, object]]:
+def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8, values: bool = False) -> list[dict[str, object]]:
     """Events for a pattern, with ties and out of order; fewer where a pattern can have many trends.
 
     Some are planted: they spell a word of the pattern, so that most streams have a trend. The rest is noise.
@@ -118,17 +140,18 @@ def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8) -> list[d
     crowded = max(Counter(event_type for event_type, _ in variables).values()) > 1
     size = max_events - 2 * crowded - 2 * isinstance(pattern, Conjunction)
     sides = [pattern.left, pattern.right] if isinstance(pattern, Conjunction) else [pattern]
+    more = {"z": SPARSE_INTEGERS} if values else {}
     half = draw(st.sampled_from((1, 1, 0.5)))
     events: list[dict[str, object]] = []
     for side in sides:
         time = draw(st.integers(0, 2))
         for event_type in draw(_words(side))[: size - len(events)]:
-            columns = draw(st.fixed_dictionaries(_PLANTED))
+            columns = draw(st.fixed_dictionaries(_PLANTED | more))
             events.append({"type": event_type, "time": time * half} | columns)
             time += draw(st.sampled_from((1, 1, 2)))
     types = st.sampled_from([*dict.fromkeys(atom.event_type for atom in atoms(pattern)), OTHER_TYPE])
     times = st.integers(0, 9).map(lambda time: time * half)
-    noise = st.fixed_dictionaries({"type": types, "time": times, **_NOISE})
+    noise = st.fixed_dictionaries({"type": types, "time": times, **_NOISE, **more})
     left = size - len(events)
     events += draw(st.lists(noise, max_size=left) | st.lists(noise, min_size=left // 2, max_size=left))
     if draw(st.booleans()):
@@ -363,6 +386,22 @@ def _aggregates(draw: st.DrawFn, pattern: Pattern) -> str:
     v = draw(st.sampled_from(_names(pattern, negative=False)))
     functions = ("COUNT({})", "SUM({}.x)", "MIN({}.x)", "MAX({}.y)", "AVG({}.x)", "SUM({}.y)", "MIN({}.s)")
     return draw(st.sampled_from((*functions, "MAX({}.x)", "MIN({}.y)", "MAX({}.s)", "AVG({}.y)"))).format(v)
+
+
+@st.composite
+def _values(draw: st.DrawFn, pattern: Pattern) -> list[str]:
+    """Values of trends and computed columns, with names of their own."""
+    names = _names(pattern, negative=False)
+    several = draw(st.lists(trend_aggregates(names) | computed_columns(names), min_size=1, max_size=4))
+    return [f"{text} AS v{at}" for at, text in enumerate(several)]
+
+
+@st.composite
+def _with_variable(draw: st.DrawFn, attribute: str, pattern: Pattern) -> str:
+    """``g`` or ``E.g``, for GROUP-BY."""
+    if draw(st.sampled_from((True, True, False))):
+        return attribute
+    return f"{draw(st.sampled_from(_names(pattern, negative=False)))}.{attribute}"
 
 
 @st.composite

@@ -28,12 +28,10 @@ class Engine:
 
     def run(self, events: pa.Table, plan: Plan, limits: Limits) -> Outcome:  # noqa: ARG002
         """Answer; whoever starts the process enforces the limits."""
-        from greta.engine.aggregate import run
-        from greta.engine.frames import Stream
+        from greta.engine.job import Job
 
         began = process_time()
-        needed = list(dict.fromkeys(("time", "type", *plan.attributes)))
-        rows = run(Stream.of(plan, events.select(needed), "time", "type"), self.numbers)
+        rows = Job.bind(plan, events.schema, numbers=self.numbers).run(events)
         seconds = process_time() - began
         return Finished(rows.to_pylist(), seconds, 0)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greta.errors import DataError
-from greta.lang.nodes import Query, ReturnAggregate, ReturnAttribute
+from greta.lang.nodes import Query, ReturnAttribute, ReturnValue
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,7 @@ def draw(table: pa.Table, query: Query, file: Path) -> None:
     from matplotlib import pyplot as plt
 
     groups = [item.name for item in query.returns if isinstance(item, ReturnAttribute)]
-    aggregates = [item.name for item in query.returns if isinstance(item, ReturnAggregate)]
+    aggregates = [item.name for item in query.returns if isinstance(item, ReturnValue)]
     rows = table.to_pylist()
     # The picture shows counts that grow as 2ⁿ, hence a logarithmic axis where values spread over decades.
     figure, axes = plt.subplots(

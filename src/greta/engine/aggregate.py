@@ -1,26 +1,18 @@
-"""The whole path in one function: events → table → plan → kernels → groups → rows."""
+"""The whole path in one function: events → table → bound plans → rows."""
 
 from __future__ import annotations
 
-from typing import get_args
-
-import numpy as np
 import pyarrow as pa
 
-from greta.engine.codes import Decoder
-from greta.engine.frames import Stream
-from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block
-from greta.engine.run import Execution, Numbers
-from greta.engine.tables import Events, attribute_type, require_column, schema_of, to_table
-from greta.errors import DataError, GretaError, SchemaError
-from greta.lang.nodes import Query
-from greta.plan.analyze import analyze
-from greta.plan.nodes import Plan, SlotKind
+from greta.engine.job import Numbers
+from greta.engine.prepared import Prepared
+from greta.engine.queries import Queries, bind_all, common_schema, gathered, labelled, naming
+from greta.engine.tables import Events, to_table
 
 
 def aggregate(
     events: Events,
-    query: Query | str | Plan,
+    query: Queries,
     *,
     time: str = "time",
     type: str = "type",  # noqa: A002
@@ -32,92 +24,27 @@ def aggregate(
     with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
     with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
 
+    Several queries (a list, or names with queries) read, code and sort the events once. Their rows come one query
+    after another, with a column ``query`` in front: the query's name, or its position where none has a name.
+
     >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
     >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
     [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    >>> aggregate(stream, {"all": "RETURN COUNT(*) PATTERN A+", "pairs": "RETURN COUNT(*) PATTERN A{2}"}).select(
+    ...     ["query", "count"]
+    ... ).to_pylist()
+    [{'query': 'all', 'count': 7.0}, {'query': 'pairs', 'count': 3.0}]
     """
-    if numbers not in get_args(Numbers):
-        raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
     table = to_table(events)
-    require_column(table.schema, time, "time", "time")
-    require_column(table.schema, type, "type", "type")
-    plan = plan_for(query, table.schema, time, type)
-    needed = list(dict.fromkeys((time, type, *plan.attributes)))
-    stream = Stream.of(plan, table.select(needed), time, type)
-    return run(stream, numbers)
-
-
-def plan_for(query: Query | str | Plan, schema: pa.Schema, time: str, type_: str) -> Plan:
-    """The plan of a query for events of an Arrow schema."""
-    if isinstance(query, Plan):
-        query = query.query
-    for name in (time, type_):
-        if schema.names.count(name) > 1:
-            raise DataError(f"the events have several columns named {name!r}")
-    try:
-        return analyze(query, schema_of(schema))
-    except SchemaError as error:
-        unusable = [f"{field.name} ({field.type})" for field in schema if attribute_type(field.type) is None]
-        if unusable:
-            error.hint = f"{error.hint}; queries cannot use columns of these types: {', '.join(unusable[:20])}"
-        raise
-
-
-def run(stream: Stream, numbers: Numbers) -> pa.Table:
-    """All rows of the answer."""
-    merged, groups = merged_groups(stream, numbers)
-    merged = _sorted(merged)
-    return finish(
-        stream.plan, stream.clock, merged, groups.attributes, decoders(stream), numbers, floating_sums(stream)
-    )
-
-
-def merged_groups(stream: Stream, numbers: Numbers) -> tuple[Merged, Groups]:
-    """Values per group and window, every group and window once."""
-    plan = stream.plan
-    execution = Execution(stream, numbers)
-    groups = group_partitions(stream, execution.frame, execution.scopes)
-    parts = [merge_block(plan, block, groups) for block in execution.blocks()]
-    if not parts:
-        return _nothing(plan), groups
-    return (join(parts) if groups.whole or len(parts) == 1 else merge(parts)), groups
-
-
-def decoders(stream: Stream) -> dict[int, Decoder]:
-    """Per extreme slot: the way from codes back to values."""
-    return {
-        at: stream.columns.extremes(slot.attribute)[1]
-        for at, slot in enumerate(stream.plan.slots)
-        if slot.kind in (SlotKind.MIN, SlotKind.MAX) and slot.attribute is not None
-    }
-
-
-def floating_sums(stream: Stream) -> set[int]:
-    """The sums that stay DOUBLE in exact mode."""
-    return {
-        at
-        for at, slot in enumerate(stream.plan.slots)
-        if slot.kind is SlotKind.SUM and slot.attribute is not None and not stream.columns.is_integer(slot.attribute)
-    }
-
-
-def _nothing(plan: Plan) -> Merged:
-    none = np.empty(0, dtype=np.int64)
-    extreme = (SlotKind.MIN, SlotKind.MAX)
-    return Merged(
-        none,
-        none,
-        {at: np.empty(0) for at, slot in enumerate(plan.slots) if slot.kind not in extreme},
-        {at: none for at, slot in enumerate(plan.slots) if slot.kind in extreme},
-    )
-
-
-def _sorted(merged: Merged) -> Merged:
-    """By window, then group."""
-    order = np.lexsort((merged.group, merged.window))
-    return Merged(
-        merged.group[order],
-        merged.window[order],
-        {at: column[order] for at, column in merged.adds.items()},
-        {at: column[order] for at, column in merged.maxes.items()},
-    )
+    labels, queries = labelled(query)
+    jobs = bind_all(labels, queries, table.schema, time=time, type=type, numbers=numbers)
+    if labels is None:
+        return jobs[0].run(table)
+    common_schema(labels, [job.output_schema for job in jobs])  # refuses columns that clash before anything is computed
+    prepared = Prepared(jobs[0], table, shared=len(jobs) > 1)
+    _ = prepared.instants  # a time that cannot be read is no query's fault
+    tables = []
+    for label, job in zip(labels, jobs, strict=True):
+        with naming(label):
+            tables.append(job.run(prepared))
+    return gathered(labels, tables)

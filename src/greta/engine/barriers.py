@@ -15,12 +15,13 @@ from greta.engine.codes import Codes
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, Gap
-from greta.kernels.layout import EQUALS, GREATER_EQUAL, Events, Lanes
-from greta.kernels.numbers import NOTHING, doubles
-from greta.kernels.propagate import propagate
+from greta.kernels.layout import CLIP, EQUALS, GREATER_EQUAL, NOTHING, SEEN, Lanes
+from greta.kernels.numbers import doubles
+from greta.kernels.propagate import Results, propagate
 from greta.kernels.sorting import argsort, order_by_group
 from greta.kernels.windows import Breaks, cutoffs
-from greta.plan.nodes import NegativeTemplate, Place, Slot, SlotKind, Template
+from greta.plan.flows import latest_start
+from greta.plan.nodes import NegativeTemplate, Place, Template
 
 Int = NDArray[np.int64]
 
@@ -160,46 +161,21 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
     time = stream.time[frame.rows]
     if not template.transitions:
         return np.where(frame.mask != 0, time, NOTHING)
-    compiler = Compiler(stream.columns, stream.bits, frame.rows, time)
+    compiler = Compiler(stream.columns, stream.bits, frame, time, stream.clock, double=True)
     gaps = middle_gaps(stream, template, frame, inner)
-    automaton = compiler.compile(
-        template, gaps, [Slot(SlotKind.TRENDS)], [Slot(SlotKind.MAX, template.variables)], double=True
-    )
-    # Only a start counts: the extreme is the time of the event that begins the match.
-    automaton = automaton._replace(
-        maxes=automaton.start.reshape(1, -1),
-        seen=np.zeros_like(automaton.seen),
-        clip=np.zeros_like(automaton.clip),
-    )
+    automaton = compiler.compile(template, gaps, latest_start(template.variables))
+    # A match is one in every window and whatever scopes it has met.
+    automaton.states.state[:, [SEEN, CLIP]] = 0
     partitions = len(frame.offsets) - 1
-    events = Events(
-        offsets=frame.offsets,
-        time=time,
-        mask=frame.mask,
-        codes=compiler.codes.stack(len(time), np.int64),
-        values=compiler.values.stack(len(time), np.float64),
-        doubles=compiler.doubles.stack(len(time), np.float64),
-        integers=np.empty((0, len(time)), dtype=np.int64),
-        ranks=compiler.ranks.stack(len(time), np.int64),
-        required=np.zeros(partitions, dtype=np.int64),
-    )
+    input_ = compiler.input()
+    input_ = input_._replace(events=input_.events._replace(required=np.zeros(partitions, dtype=np.int64)))
     whole = Lanes(
         np.arange(partitions + 1, dtype=np.int64),
         np.ascontiguousarray(frame.offsets[:-1]).reshape(1, -1),
         np.ascontiguousarray(frame.offsets[1:]).reshape(1, -1),
     )
-    latest = np.full(len(time), NOTHING, dtype=np.int64)
-    propagate(
-        automaton,
-        events,
-        whole,
-        np.arange(partitions),
-        1,
-        doubles(),
-        np.empty((partitions, 1)),
-        np.empty((partitions, 1), dtype=np.int64),
-        latest,
-        np.empty((0, 0)),
-        np.zeros(partitions, dtype=np.uint8),
-    )
-    return latest
+    results = Results(np.empty((partitions, 1)), np.empty((partitions, 1)), np.zeros(partitions, dtype=np.uint8))
+    latest = np.full(len(time), -1.0)
+    propagate(automaton, input_, whole, np.arange(partitions), 1, doubles(), results, latest, np.empty((0, 0)))
+    started = latest.astype(np.int64)
+    return np.where(started < 0, NOTHING, time[started])

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.tables import as_type, contiguous, without_nulls
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 
 if TYPE_CHECKING:
     from greta.engine.values import Value

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
 from greta.engine.tables import contiguous, without_nulls
 from greta.engine.values import evaluate, prepare
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import (
     And,
     Arithmetic,
@@ -24,6 +25,9 @@ from greta.lang.nodes import (
     Or,
 )
 
+_EXACT = 2**53
+"""Integers up to this are doubles without a loss."""
+
 
 @dataclass(slots=True)
 class Columns:
@@ -32,7 +36,7 @@ class Columns:
     table: pa.Table
     _prepared: dict[str, pa.Array] = field(default_factory=dict)
     _codes: dict[Any, list[Codes]] = field(default_factory=dict)
-    _extremes: dict[str, tuple[Codes, Decoder]] = field(default_factory=dict)
+    _extremes: dict[tuple[str, bool], tuple[NDArray[Any], Decoder]] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
@@ -89,11 +93,16 @@ class Columns:
             array = array.view(pa.int64())
         return without_nulls(array.cast(pa.float64(), safe=False), np.nan)
 
-    def extremes(self, name: str) -> tuple[Codes, Decoder]:
-        """Order-preserving codes of an attribute, and the way back."""
-        if name not in self._extremes:
-            self._extremes[name] = encode(self.attribute(name))
-        return self._extremes[name]
+    def extremes(self, name: str, double: bool) -> tuple[NDArray[Any], Decoder]:
+        """What MIN and MAX compare of an attribute, as integers or as doubles, and the way back.
+
+        NULL is NOTHING among integers and -∞ among doubles. Numbers that are doubles anyway stay as they are; everything
+        else is as good as its rank.
+        """
+        if (name, double) not in self._extremes:
+            codes, decode = encode(self.attribute(name))
+            self._extremes[name, double] = _in_doubles(self.attribute(name), codes, decode) if double else (codes, decode)
+        return self._extremes[name, double]
 
     def is_integer(self, name: str) -> bool:
         """Whether sums of the attribute are whole numbers."""
@@ -108,6 +117,28 @@ class Columns:
         """Where the attribute is not NULL; None: everywhere."""
         array = self.attribute(name)
         return None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArray[np.float64], Decoder]:
+    """Values, or their ranks, as doubles without a loss."""
+    null = codes == NOTHING
+    if pa.types.is_floating(values.type):
+        plain = without_nulls(values, -np.inf)
+        if np.isfinite(plain[~null]).all():
+            return plain, lambda numbers: pa.array(numbers)
+    elif pa.types.is_integer(values.type):
+        whole = without_nulls(values, 0)
+        if abs(int(whole.max(initial=0))) <= _EXACT and abs(int(whole.min(initial=0))) <= _EXACT:
+            return np.where(null, -np.inf, whole), lambda numbers: pa.array(numbers.astype(np.int64))
+    ranked = np.unique(codes[~null])
+    ranks = np.where(null, -np.inf, np.searchsorted(ranked, codes)).astype(np.float64)
+    return ranks, lambda numbers: decode(ranked[numbers.astype(np.int64)] if len(ranked) else codes[:0])
+
+
+def negated(codes: NDArray[Any]) -> NDArray[Any]:
+    """The same in the opposite order; what is nothing stays nothing."""
+    nothing = -np.inf if codes.dtype == np.float64 else NOTHING
+    return np.where(codes == nothing, nothing, -codes)
 
 
 def plain(expression: Expression) -> Expression:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
-from greta.engine.partitions import Frame, Keys, number_keys, order_events, plain_frame, split_by_scope
-from greta.engine.tables import as_type, contiguous, require_event_types, without_nulls
+from greta.engine.partitions import Frame, Keys, number_keys, plain_frame, split_by_scope
+from greta.engine.prepared import EventTypes, Prepared
 from greta.engine.times import Clock
+from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from greta.engine.job import Job
 
 Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
@@ -43,46 +48,51 @@ class Cut:
 class Stream:
     """Everything about the events that does not depend on a template."""
 
-    plan: Plan
+    job: Job
     columns: Columns
     clock: Clock
     time: Int
     bits: dict[str, int]
     """Variable → bit in masks."""
-    type_mask: Mask
-    """Per row: the variables of its type."""
-    mask: Mask
-    """Per row: the variables that it may take."""
+    types: EventTypes
     keys: Keys
     offsets: Int
     order: Int
+    """Rows by common partition and time: all, or those of the types that the plan speaks of."""
+    mask: Mask
+    """Per place in the order: the variables that its row may take."""
     owned: NDArray[np.int64]
     """[first window and one past the last, common partition (or one column for all)]: windows to answer."""
     _scope_keys: dict[str, Keys] = field(default_factory=dict)
 
     @staticmethod
-    def of(plan: Plan, table: pa.Table, time: str, type_: str, cut: Cut | None = None) -> Stream:
+    def of(job: Job, events: pa.Table | Prepared, cut: Cut | None = None) -> Stream:
         """Read times and types, apply local predicates, number and sort partitions."""
-        columns = Columns(table)
-        clock = Clock.of(table.schema.field(time).type, time)
-        instants = clock.read(table.column(time), time)
+        prepared = events if isinstance(events, Prepared) else Prepared(job, events)
+        job = job.settled(prepared.table)
+        plan, clock = job.plan, job.clock
+        columns, instants = prepared.columns, prepared.instants
         if plan.window is not None:
-            clock.require_room(instants, plan.window)
+            clock.require_room(prepared.furthest, plan.window)
         bits = {variable.name: at for at, variable in enumerate(plan.variables)}
-        require_event_types(table.schema, type_)
-        type_mask = _type_masks(plan, table.column(type_), bits)
-        mask = type_mask.copy() if plan.local_predicates else type_mask
+        names = (*plan.partitioning.common, *([cut.column] if cut and cut.column else []))
+        contiguous = plan.semantics is Semantics.CONTIGUOUS
+        rows = prepared.partitions(names, None if contiguous else frozenset(plan.event_types))
+        mask = _masks_of_types(plan, prepared.types, bits)[rows.types]
         for variable in plan.variables:
             for condition in plan.local_conditions(variable.name):
                 bit = np.uint64(1 << bits[variable.name])
-                mask[~columns.holds(condition)] &= ~bit
-        names = (*plan.partitioning.common, *([cut.column] if cut and cut.column else []))
-        keys = number_keys([columns.key(name) for name in names], table.num_rows)
-        offsets, order = order_events(instants, keys)
+                mask[~columns.holds(condition)[rows.order]] &= ~bit
         owned = np.array([[clock.lowest_window], [2**62]], dtype=np.int64)
         if cut is not None:
-            owned = cut.owned(columns, keys, clock.lowest_window)
-        return Stream(plan, columns, clock, instants, bits, type_mask, mask, keys, offsets, order, owned)
+            owned = cut.owned(columns, rows.keys, clock.lowest_window)
+        types = prepared.types
+        return Stream(job, columns, clock, instants, bits, types, rows.keys, rows.offsets, rows.order, mask, owned)
+
+    @property
+    def plan(self) -> Plan:
+        """The job's plan."""
+        return self.job.plan
 
     def frame_of(self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool) -> Frame:
         """The events that some variables may take (or all), cut by common attributes and by scopes."""
@@ -93,7 +103,8 @@ class Stream:
             bits = self.mask_of(scope.variables)
             bound = None
             if keep_all:
-                bound = ((self.type_mask & ~np.uint64(bits)) == 0) & (self.type_mask != 0)
+                masks = _masks_of_types(self.plan, self.types, self.bits)
+                bound = (((masks & ~np.uint64(bits)) == 0) & (masks != 0))[self.types.codes]
             frame = split_by_scope(frame, at, bits, self.scope_keys(scope.attribute).codes, bound)
         return frame
 
@@ -108,15 +119,11 @@ class Stream:
         return sum(1 << self.bits[name] for name in variables)
 
 
-def _type_masks(plan: Plan, column: pa.ChunkedArray, bits: dict[str, int]) -> Mask:
-    """Per row the variables of its event type; NULL and unknown types have none."""
-    array = contiguous(column)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    names = as_type(encoded.dictionary, pa.string()).to_pylist()
-    masks = np.zeros(len(names) + 1, dtype=np.uint64)
-    for variable in plan.variables:
-        for at, name in enumerate(names):
+def _masks_of_types(plan: Plan, types: EventTypes, bits: dict[str, int]) -> Mask:
+    """Per number of an event type its variables; NULL and types that the plan does not name have none."""
+    masks = np.zeros(len(types.names) + 1, dtype=np.uint64)
+    for at, name in enumerate(types.names):
+        for variable in plan.variables:
             if name == variable.event_type:
                 masks[at] |= np.uint64(1 << bits[variable.name])
-    indices = encoded.indices.cast(pa.int64()) if encoded.indices.null_count else encoded.indices
-    return np.asarray(masks[without_nulls(indices, len(names))])
+    return masks

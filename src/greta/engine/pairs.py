@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.run import Values
-from greta.kernels.numbers import NOTHING
-from greta.plan.nodes import Slot, SlotKind
+from greta.kernels.layout import NOTHING
+from greta.plan.measures import Combine, Measure, Trends
 
 
-def pair_up(slots: tuple[Slot, ...], left: Values, right: Values, both: Values) -> Values:
+def pair_up(measures: tuple[Measure, ...], left: Values, right: Values, both: Values) -> Values:
     """Values per run of the pairs. Counts are exact whatever their size: differences need it."""
     x, y, z = (_objects(side.adds[0]) for side in (left, right, both))
     x, y = x - z, y - z
@@ -24,10 +24,10 @@ def pair_up(slots: tuple[Slot, ...], left: Values, right: Values, both: Values) 
     paired = _Paired((with_left > 0) & (x > 0), (with_right > 0) & (y > 0), (with_both > 0) & (z > 0))
     adds: dict[int, NDArray[Any]] = {}
     maxes: dict[int, NDArray[np.int64]] = {}
-    for at, slot in enumerate(slots):
-        if slot.kind is SlotKind.TRENDS:
+    for at, measure in enumerate(measures):
+        if isinstance(measure, Trends):
             adds[at] = x * y + x * z + y * z + z * (z - 1) // 2
-        elif slot.kind in (SlotKind.MIN, SlotKind.MAX):
+        elif measure.combine is Combine.MAX:
             maxes[at] = _extreme(paired, left.maxes[at], right.maxes[at], both.maxes[at])
         else:
             sides = [_objects(side.adds[at]) for side in (left, right, both)]

@@ -12,132 +12,92 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.aggregate import decoders, merged_groups
 from greta.engine.codes import Decoder, encode
-from greta.engine.frames import Cut, Stream
+from greta.engine.columns import negated
+from greta.engine.compute import decoders, merged_groups
+from greta.engine.frames import Stream
+from greta.engine.job import WINDOW, Job
 from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, decode_extremes, finish, merge
-from greta.engine.run import Numbers
-from greta.engine.tables import attribute_type, contiguous
-from greta.engine.times import Clock
+from greta.engine.tables import contiguous
 from greta.engine.values import prepare
-from greta.kernels.numbers import NOTHING
-from greta.plan.nodes import AttributeType, Plan, SlotKind
-
-WINDOW = "window"
-_EXTREMES = (SlotKind.MIN, SlotKind.MAX)
+from greta.kernels.layout import NOTHING
+from greta.plan.measures import Combine
 
 
-def attribute_arrow_type(type_: pa.DataType) -> pa.DataType:
-    """The type in which an attribute of this type is returned by MIN and MAX."""
-    return prepare(pa.chunked_array([], type=type_)).type
+def partial_rows(stream: Stream) -> pa.Table:
+    """Partial rows of one stream: each (group, window) at most once."""
+    merged, groups = merged_groups(stream)
+    return write_partials(stream.job, merged, groups.attributes, decoders(stream))
 
 
-def output_schema(plan: Plan, schema: pa.Schema, time: str, numbers: Numbers) -> pa.Schema:
-    """Names and types of the answer's columns, known before any event is read."""
-    bounds = Clock.of(schema.field(time).type, time).bounds_type(plan.window)
-    fields = [pa.field("window_start", bounds), pa.field("window_end", bounds)]
-    fields += [pa.field(name, plain_type(schema.field(name).type)) for name in plan.returned]
-    for output in plan.outputs:
-        if output.hidden:
-            continue
-        type_ = pa.float64()
-        if output.function in ("MIN", "MAX"):
-            type_ = attribute_arrow_type(schema.field(output.attribute).type)
-        elif numbers == "exact" and output.function != "AVG" and not _floating(plan, output.slots[0], schema):
-            type_ = pa.string()
-        fields.append(pa.field(output.name, type_))
-    return pa.schema(fields)
-
-
-def partial_schema(plan: Plan, schema: pa.Schema, numbers: Numbers) -> pa.Schema:
-    """Names and types of partial rows."""
-    fields = [pa.field(WINDOW, pa.int64())]
-    fields += [pa.field(f"group_{at}", plain_type(schema.field(name).type)) for at, name in enumerate(plan.group)]
-    for at, slot in enumerate(plan.slots):
-        if slot.kind in _EXTREMES:
-            fields.append(pa.field(f"slot_{at}", attribute_arrow_type(schema.field(slot.attribute).type)))
-        else:
-            whole = numbers == "exact" and not _floating(plan, at, schema)
-            fields.append(pa.field(f"slot_{at}", pa.int64() if whole else pa.float64()))
-            fields.append(pa.field(f"wide_{at}", pa.string()))
-    return pa.schema(fields)
-
-
-def partials(
-    plan: Plan,
-    table: pa.Table,
-    *,
-    time: str,
-    type: str,  # noqa: A002
-    numbers: Numbers,
-    cut: Cut | None = None,
-) -> pa.Table:
-    """Partial rows of one table of events: each (group, window) at most once."""
-    stream = Stream.of(plan, table, time, type, cut)
-    merged, groups = merged_groups(stream, numbers)
-    schema = partial_schema(plan, table.schema, numbers)
-    return write_partials(plan, schema, merged, groups.attributes, decoders(stream))
-
-
-def write_partials(
-    plan: Plan, schema: pa.Schema, merged: Merged, attributes: dict[str, pa.Array], ways: dict[int, Decoder]
-) -> pa.Table:
+def write_partials(job: Job, merged: Merged, attributes: dict[str, pa.Array], ways: dict[int, Decoder]) -> pa.Table:
     """Values per group and window as partial rows."""
+    plan, schema = job.plan, job.partial_schema
     columns: list[pa.Array] = [pa.array(merged.window)]
     index = pa.array(merged.group)
     columns += [
         _cast(attributes[name].take(index), schema.field(f"group_{at}").type) for at, name in enumerate(plan.group)
     ]
-    for at, slot in enumerate(plan.slots):
-        if slot.kind in _EXTREMES:
-            columns.append(decode_extremes(slot, merged.maxes[at], ways[at]).cast(schema.field(f"slot_{at}").type))
+    for at, measure in enumerate(plan.measures):
+        type_ = schema.field(f"measure_{at}").type
+        if measure.compared is not None:
+            columns.append(decode_extremes(measure, merged.maxes[at], ways[at]).cast(type_))
+        elif measure.combine is Combine.MAX:
+            columns.append(_write_peaks(merged.maxes[at], type_))
         else:
-            columns += _write_numbers(merged.adds[at], schema.field(f"slot_{at}").type)
+            columns += _write_numbers(merged.adds[at], type_)
     return pa.table(columns, schema=schema)
 
 
-def finish_partials(plan: Plan, schema: pa.Schema, parts: pa.Table, *, time: str, numbers: Numbers) -> pa.Table:
-    """The answer from partial rows; ``schema`` is that of the events. Equal groups must all be in ``parts``."""
+def finish_partials(job: Job, parts: pa.Table) -> pa.Table:
+    """The rows from partial rows. Equal groups must all be in ``parts``."""
+    plan = job.plan
     names = [f"group_{at}" for at in range(len(plan.group))]
     keys = number_keys([prepare(parts.column(name)) for name in names], parts.num_rows, null_is_a_value=True)
     adds: dict[int, NDArray[Any]] = {}
-    maxes: dict[int, NDArray[np.int64]] = {}
+    maxes: dict[int, NDArray[Any]] = {}
     ways: dict[int, Decoder] = {}
-    for at, slot in enumerate(plan.slots):
-        column = parts.column(f"slot_{at}")
-        if slot.kind in _EXTREMES:
+    for at, measure in enumerate(plan.measures):
+        column = parts.column(f"measure_{at}")
+        if measure.compared is not None:
             codes, ways[at] = encode(prepare(column))
-            maxes[at] = np.where(codes == NOTHING, NOTHING, -codes) if slot.kind is SlotKind.MIN else codes
+            maxes[at] = negated(codes) if measure.sign < 0 else codes
+        elif measure.combine is Combine.MAX:
+            maxes[at] = _read_peaks(column)
         else:
             adds[at] = _read_numbers(column, parts.column(f"wide_{at}"))
     window = prepare(parts.column(WINDOW)).to_numpy(zero_copy_only=False)
     merged = merge([Merged(keys.codes.astype(np.int64), window, adds, maxes)])
     example = pa.array(keys.example)
     attributes = {
-        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), plain_type(schema.field(name).type))
+        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), job.schema.field(name).type)
         for at, name in enumerate(plan.group)
     }
-    floating = {at for at in range(len(plan.slots)) if _floating(plan, at, schema)}
-    clock = Clock.of(schema.field(time).type, time)
-    rows = finish(plan, clock, merged, attributes, ways, numbers, floating)
-    return rows.cast(output_schema(plan, schema, time, numbers))
-
-
-def _floating(plan: Plan, at: int, schema: pa.Schema) -> bool:
-    slot = plan.slots[at]
-    return slot.kind is SlotKind.SUM and attribute_type(schema.field(slot.attribute).type) is not AttributeType.INTEGER
-
-
-def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type of a column's values, dictionary or not."""
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
+    return finish(job, merged, attributes, ways).cast(job.output_schema)
 
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    return array if array.type == type_ else array.cast(type_)
+    """The array in that type; Arrow itself casts text alone into a dictionary."""
+    if array.type == type_:
+        return array
+    if pa.types.is_dictionary(type_) and not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    return array.cast(type_)
+
+
+def _write_peaks(peaks: NDArray[Any], type_: pa.DataType) -> pa.Array:
+    """Largest values as they are kept, sign included; NULL where there is none."""
+    nothing = -np.inf if peaks.dtype == np.float64 else NOTHING
+    return pa.array(peaks, mask=peaks == nothing).cast(type_)
+
+
+def _read_peaks(column: pa.ChunkedArray) -> NDArray[Any]:
+    nothing = pa.scalar(-np.inf if pa.types.is_floating(column.type) else int(NOTHING), column.type)
+    return np.asarray(contiguous(pc.fill_null(column, nothing)).to_numpy(zero_copy_only=False))
 
 
 def _write_numbers(column: NDArray[Any], type_: pa.DataType) -> list[pa.Array]:

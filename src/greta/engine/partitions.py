@@ -97,8 +97,8 @@ def order_events(time: Int, keys: Keys) -> tuple[Int, Int]:
 
 
 def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: bool) -> Frame:
-    """The rows that may take one of the variables, still by partition and time."""
-    taken = mask[order] & np.uint64(variables)
+    """The rows that may take one of the variables, still by partition and time; ``mask`` is by place in the order."""
+    taken = mask & np.uint64(variables)
     if not keep_all:
         keep = taken != 0
         if not keep.all():

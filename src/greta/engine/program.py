@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, assert_never
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.codes import Codes
-from greta.engine.columns import Columns, plain, sides
+from greta.engine.columns import Columns, negated, plain, sides
+from greta.engine.partitions import Frame
+from greta.engine.times import Clock
 from greta.engine.values import as_double
 from greta.errors import DataError
 from greta.kernels import conditions as op
@@ -23,14 +25,26 @@ from greta.kernels.layout import (
     FREE,
     GREATER,
     GREATER_EQUAL,
+    INDEX_COLUMNS,
     LEAF,
     LESS,
     LESS_EQUAL,
+    NOTHING,
     PREFIX,
+    RANK_COLUMNS,
     SCAN,
+    STATE_COLUMNS,
+    STEP_COLUMNS,
     Automaton,
+    Conditions,
+    Events,
+    Input,
+    Operands,
+    Slots,
+    States,
+    Steps,
+    Weights,
 )
-from greta.kernels.numbers import NOTHING
 from greta.lang.nodes import (
     Aggregate,
     And,
@@ -46,12 +60,23 @@ from greta.lang.nodes import (
     Or,
     Text,
 )
-from greta.plan.nodes import Link, Slot, SlotKind, Template
+from greta.plan.flows import Code, Flow, Guard, Position, Step, Weight
+from greta.plan.nodes import AccessPath, Link, State, Template
 
 Int = NDArray[np.int64]
 
 OPERATORS = {"<": LESS, "<=": LESS_EQUAL, ">": GREATER, ">=": GREATER_EQUAL, "=": EQUALS, "!=": DIFFERS}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+_KINDS = {
+    AccessPath.FREE: FREE,
+    AccessPath.EQUAL: LEAF,
+    AccessPath.ORDERED: PREFIX,
+    AccessPath.UNEQUAL: BOTH_SIDES,
+    AccessPath.RANGES: BOX,
+    AccessPath.GENERAL: SCAN,
+}
+"""The kind of index that serves an access path: the plan has decided."""
+_LARGEST_WEIGHT = 2**62
 _ARITHMETIC = {"+": op.ADD, "-": op.SUBTRACT, "*": op.MULTIPLY, "/": op.DIVIDE, "%": op.REMAINDER}
 
 
@@ -88,38 +113,98 @@ class Gap:
 
 @dataclass(slots=True)
 class Compiler:
-    """Collects the arrays of the templates that run over one frame."""
+    """Collects the arrays of the templates that run over one frame, in one family of numbers."""
 
     columns: Columns
     variables: dict[str, int]
     """Variable → bit."""
-    rows: Int
-    """Rows of the table, in the order of the frame."""
+    frame: Frame
     time: Codes
-    """In the order of the frame."""
+    """In the order of the frame, in units of the clock."""
+    clock: Clock
+    double: bool
     codes: Store = field(default_factory=Store)
     values: Store = field(default_factory=Store)
-    doubles: Store = field(default_factory=Store)
-    integers: Store = field(default_factory=Store)
-    ranks: Store = field(default_factory=Store)
+    weights: Store = field(default_factory=Store)
+    guards: Store = field(default_factory=Store)
     _gathered: dict[Any, NDArray[Any]] = field(default_factory=dict)
     _composites: dict[tuple[int, ...], tuple[Codes, Codes, int]] = field(default_factory=dict)
 
-    def compile(
-        self,
-        template: Template,
-        gaps: list[Gap | None],
-        adds: list[Slot],
-        maxes: list[Slot],
-        double: bool,
-    ) -> Automaton:
+    def compile(self, template: Template, gaps: list[Gap | None], flow: Flow) -> Automaton:
         """The template in arrays; ``gaps`` per negative in the middle."""
-        return _Template(self, template, gaps).compile(adds, maxes, double)
+        return _Template(self, template, gaps).compile(flow)
+
+    def input(self) -> Input:
+        """The events in arrays, once all templates are compiled."""
+        length = len(self.time)
+        weights = self.weights.stack(length, np.float64 if self.double else np.int64)
+        return Input(
+            Events(self.frame.offsets, self.time, self.frame.mask, self.frame.required),
+            Operands(self.codes.stack(length, np.int64), self.values.stack(length, np.float64)),
+            Weights(
+                doubles=weights if self.double else np.empty((0, length)),
+                integers=np.empty((0, length), dtype=np.int64) if self.double else weights,
+                guards=self.guards.stack(length, np.uint8),
+            ),
+        )
+
+    def weight(self, weight: Weight | Code | Position) -> int:
+        """The column of a step's weight."""
+        return self.weights.add(self._made(weight, lambda: self._weight(weight)))
+
+    def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
+        dtype = np.float64 if self.double else np.int64
+        if isinstance(weight, Position):
+            return np.arange(len(self.time)).astype(dtype)
+        if isinstance(weight, Code):
+            codes, _ = self.columns.extremes(weight.attribute, self.double)
+            return negated(codes)[self.frame.rows] if weight.sign < 0 else codes[self.frame.rows]
+        result = np.full(len(self.time), weight.constant, dtype=dtype)
+        largest = abs(weight.constant)
+        for name, coefficient in weight.attributes:
+            values = self.columns.weights(name)
+            largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
+            result += coefficient * values[self.frame.rows].astype(dtype)
+        if weight.seconds:
+            result += weight.seconds * self._seconds()
+        if not self.double and largest >= _LARGEST_WEIGHT:
+            raise DataError(
+                "a value of a trend does not fit 64 bits\nhint: leave numbers='exact' out, or sum a smaller unit"
+            )
+        return result
+
+    def _seconds(self) -> NDArray[Any]:
+        """Seconds since the first event of the partition: lengths of time do not depend on when it was."""
+        lengths = np.diff(self.frame.offsets)
+        first = self.time[self.frame.offsets[:-1][lengths > 0]]
+        since = self.time - np.repeat(first, lengths[lengths > 0])
+        per_second = 1_000 * self.clock.per_millisecond
+        return since / per_second if self.double else since // per_second
+
+    def guard(self, guard: Guard) -> int:
+        """The column of a step's guard."""
+        return self.guards.add(self._made(guard, lambda: self._guard(guard)))
+
+    def _guard(self, guard: Guard) -> NDArray[np.uint8]:
+        result = np.ones(self.columns.length, dtype=bool)
+        for names, holds in ((guard.valid, True), (guard.missing, False)):
+            for name in names:
+                valid = self.columns.valid(name)
+                if valid is not None:
+                    result &= valid == holds
+                elif not holds:
+                    result[:] = False
+        return result[self.frame.rows].astype(np.uint8)
+
+    def _made(self, key: Any, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        if key not in self._gathered:
+            self._gathered[key] = make()
+        return self._gathered[key]
 
     def gather(self, key: Any, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """A column in the order of the frame, made once per key."""
         if key not in self._gathered:
-            self._gathered[key] = make()[self.rows]
+            self._gathered[key] = make()[self.frame.rows]
         return self._gathered[key]
 
     def numbers(self, expression: Expression) -> NDArray[np.float64]:
@@ -135,10 +220,14 @@ class Compiler:
         return first, self.gather(("code", left, right, True), lambda: self.columns.comparands(previous, next_)[1])
 
     def composite(
-        self, equal: list[tuple[Codes, Codes]], ordered: tuple[Codes, Codes] | None
+        self, equal: list[tuple[Codes, Codes]], ordered: tuple[Codes, Codes] | None, mirrored: bool
     ) -> tuple[Codes, Codes, int]:
-        """One pair of codes for several equalities and at most one comparison: equality × stride + order."""
-        key = tuple(id(codes) for pair in (*equal, *([ordered] if ordered else [])) for codes in pair)
+        """One pair of codes for several equalities and at most one comparison: equality × stride + order.
+
+        ``mirrored``: the larger codes of the comparison come first, so that ``>`` becomes ``<``.
+        """
+        pairs = (*equal, *([ordered] if ordered else []))
+        key = (mirrored, *(id(codes) for pair in pairs for codes in pair))
         if key not in self._composites:
             previous, next_ = _dense_pair(*equal[0])
             for pair in equal[1:]:
@@ -149,9 +238,15 @@ class Compiler:
             if ordered is not None:
                 low, high = _dense_pair(*ordered)
                 stride = int(max(low.max(initial=0), high.max(initial=0))) + 1
+                if mirrored:
+                    low, high = _mirrored(low, stride), _mirrored(high, stride)
                 previous, next_ = _combine(previous, low, stride), _combine(next_, high, stride)
             self._composites[key] = previous, next_, stride
         return self._composites[key]
+
+
+def _mirrored(codes: Codes, size: int) -> Codes:
+    return np.where(codes == NOTHING, NOTHING, size - 1 - codes)
 
 
 def _dense_pair(previous: Codes, next_: Codes) -> tuple[Codes, Codes]:
@@ -182,16 +277,15 @@ class _Template:
         self.template = template
         self.gaps = gaps
         self.comparisons: list[tuple[int, int, int]] = []
-        self.rank_comparisons: list[tuple[int, int, int, int]] = []
+        self.rank_comparisons: list[list[int]] = []
         self.program: list[int] = []
         self.constants: list[float] = []
 
-    def compile(self, adds: list[Slot], maxes: list[Slot], double: bool) -> Automaton:
+    def compile(self, flow: Flow) -> Automaton:
         template = self.template
         states = template.states
-        clip_classes = {clips: at for at, clips in enumerate(clip_sets(template))}
         links = [self._link(link) for link in template.links]
-        by_variable: list[list[int]] = [[] for _ in range(65)]
+        by_variable: list[list[int]] = [[] for _ in range(64)]
         for state in states:
             by_variable[self.compiler.variables[state.variable]].append(state.index)
         indexes: dict[tuple[int, int], int] = {}
@@ -203,79 +297,81 @@ class _Template:
                 indexes[key] = len(indexes)
                 outgoing[transition.source].append(indexes[key])
             incoming[transition.target].append(indexes[key])
-        variable_of = [self.compiler.variables[state.variable] for state in states]
-        states_ptr, states_flat = _slices(by_variable[:64])
+        states_ptr, states_flat = _slices(by_variable)
         in_ptr, in_flat = _slices(incoming)
         out_ptr, out_flat = _slices(outgoing)
         compare_ptr, compare_flat = _slices([link.comparisons for link in links])
+        steps, spans = self._steps(flow)
+        clips = {clip: at for at, clip in enumerate(clip_sets(template))}
+        state_rows = [
+            [
+                state.start,
+                state.end,
+                state.seen,
+                clips[state.clips],
+                in_ptr[at],
+                in_ptr[at + 1],
+                out_ptr[at],
+                out_ptr[at + 1],
+                *spans[state.variable],
+            ]
+            for at, state in enumerate(states)
+        ]
+        index_rows = [
+            [links[link].kind, link, source, self._bit(states[source]), links[link].rank] for source, link in indexes
+        ]
         return Automaton(
-            states_ptr=states_ptr,
-            states=states_flat,
-            start=np.array([s.start for s in states], dtype=np.uint8),
-            end=np.array([s.end for s in states], dtype=np.uint8),
-            seen=np.array([s.seen for s in states], dtype=np.int64),
-            clip=_small([clip_classes[s.clips] for s in states]),
-            in_ptr=in_ptr,
-            in_index=in_flat,
-            out_ptr=out_ptr,
-            out_index=out_flat,
-            index_kind=_small([links[link].kind for _, link in indexes]),
-            index_link=_small([link for _, link in indexes]),
-            index_source=_small([source for source, _ in indexes]),
-            index_variable=_small([variable_of[source] for source, _ in indexes]),
-            link_rank=_small([link.rank for link in links]),
-            link_compare_ptr=compare_ptr,
-            link_compare=compare_flat,
-            link_program=np.array([link.program for link in links], dtype=np.int64),
-            compare_previous=_small([c[0] for c in self.comparisons]),
-            compare_next=_small([c[1] for c in self.comparisons]),
-            compare_operator=_small([c[2] for c in self.comparisons]),
-            rank_previous=_small([r[0] for r in self.rank_comparisons]),
-            rank_next=_small([r[1] for r in self.rank_comparisons]),
-            rank_operator=_small([r[2] for r in self.rank_comparisons]),
-            rank_stride=np.array([r[3] for r in self.rank_comparisons], dtype=np.int64),
-            program=np.array(self.program, dtype=np.int64),
-            constants=np.array(self.constants, dtype=np.float64),
-            adds=self._applies(adds),
-            add_column=_small([self._weights(slot, double) for slot in adds]),
-            maxes=self._applies(maxes),
-            max_column=_small([self._extremes(slot) for slot in maxes]),
+            States(
+                ptr=states_ptr,
+                entered=states_flat,
+                state=_matrix(state_rows, STATE_COLUMNS),
+                incoming=in_flat,
+                outgoing=out_flat,
+                index=_matrix(index_rows, INDEX_COLUMNS),
+                rank=_matrix(self.rank_comparisons, RANK_COLUMNS),
+            ),
+            Conditions(
+                ptr=compare_ptr,
+                compare=compare_flat,
+                comparison=_small(self.comparisons).reshape(-1, 3),
+                program_start=np.array([link.program for link in links], dtype=np.int64),
+                program=np.array(self.program, dtype=np.int64),
+                constants=np.array(self.constants, dtype=np.float64),
+            ),
+            Steps(
+                steps=steps,
+                start_adds=np.array([slot in flow.start_adds for slot in range(flow.adds)], dtype=np.uint8),
+                start_maxes=np.array([slot in flow.start_maxes for slot in range(flow.maxes)], dtype=np.uint8),
+            ),
+            Slots(flow.adds, flow.maxes, flow.carried_adds, flow.carried_maxes),
         )
 
-    def _applies(self, slots: list[Slot]) -> NDArray[np.uint8]:
-        rows = [[state.variable in slot.variables for state in self.template.states] for slot in slots]
-        return np.array(rows, dtype=np.uint8).reshape(len(slots), len(self.template.states))
+    def _bit(self, state: State) -> int:
+        return self.compiler.variables[state.variable]
 
-    def _weights(self, slot: Slot, double: bool) -> int:
-        store = self.compiler.doubles if double else self.compiler.integers
-        dtype = np.float64 if double else np.int64
-        columns = self.compiler.columns
-        name = slot.attribute
-        match slot.kind:
-            case SlotKind.TRENDS | SlotKind.EVENTS:
-                return -1
-            case SlotKind.VALUES:
-                assert name is not None
-                valid = columns.valid(name)
-                if valid is None:
-                    return -1
-                return store.add(self.compiler.gather(("valid", name, dtype), lambda: valid.astype(dtype)))
-            case SlotKind.SUM:
-                assert name is not None
-                weights = columns.weights(name)
-                return store.add(self.compiler.gather(("weight", name, dtype), lambda: weights.astype(dtype)))
-            case SlotKind.MIN | SlotKind.MAX:
-                raise DataError("an extreme has no weight")
-            case _:
-                assert_never(slot.kind)
+    def _steps(self, flow: Flow) -> tuple[Int, dict[str, tuple[int, int, int, int]]]:
+        """All steps, and per variable the slices for starting a trend and for taking part in one."""
+        rows: list[list[int]] = []
+        spans: dict[str, tuple[int, int, int, int]] = {}
+        for variable in self.template.variables:
+            ends = [len(rows)]
+            for steps in (flow.starting, flow.taking_part):
+                rows += [self._step(step) for step in steps.get(variable, ())]
+                ends.append(len(rows))
+            spans[variable] = (ends[0], ends[1], ends[1], ends[2])
+        return _matrix(rows, STEP_COLUMNS), spans
 
-    def _extremes(self, slot: Slot) -> int:
-        if slot.attribute is None:
-            return self.compiler.ranks.add(self.compiler.time)
-        codes, _ = self.compiler.columns.extremes(slot.attribute)
-        if slot.kind is SlotKind.MIN:
-            codes = np.where(codes == NOTHING, NOTHING, -codes)
-        return self.compiler.ranks.add(self.compiler.gather(("rank", slot.attribute, slot.kind), lambda: codes))
+    def _step(self, step: Step) -> list[int]:
+        column, factor = -1, 0
+        match step.weight:
+            case None:
+                pass
+            case Weight(constant=factor, attributes=(), seconds=0):
+                pass
+            case weight:
+                column = self.compiler.weight(weight)
+        guard = -1 if step.guard is None else self.compiler.guard(step.guard)
+        return [step.op, step.target, step.source, column, factor, guard]
 
     def _link(self, link: Link) -> _Link:
         compiler = self.compiler
@@ -288,25 +384,21 @@ class _Template:
                 equal.append((gap.previous, gap.next))
             else:
                 ordered.append(((gap.previous, gap.next), gap.operator))
+        kind = _KINDS[link.path]
         comparisons = [self._comparison(pair, EQUALS) for pair in equal]
         comparisons += [self._comparison(pair, operator) for pair, operator in ordered]
-        if link.residual:
-            start = len(self.program)
+        program = -1
+        if kind == SCAN:
+            program = len(self.program)
             for count, condition in enumerate(link.residual):
                 self._emit_condition(condition)
                 if count:
                     self.program += [op.AND, 0]
             self.program += [op.STOP, 0]
-            rank = self._rank(equal, ordered[:1]) if equal or ordered else -1
-            return _Link(SCAN, rank, comparisons, start)
-        if not comparisons:
-            return _Link(FREE, -1, comparisons, -1)
-        if not ordered:
-            return _Link(LEAF, self._rank(equal, []), comparisons, -1)
-        if len(ordered) > 1:
-            return _Link(BOX, -1, comparisons, -1)
-        kind = BOTH_SIDES if ordered[0][1] == DIFFERS else PREFIX
-        return _Link(kind, self._rank(equal, ordered), comparisons, -1)
+            # A range narrows a scan, all but one key does not.
+            ordered = [one for one in ordered[:1] if one[1] != DIFFERS]
+        rank = -1 if kind in (FREE, BOX) or not (equal or ordered) else self._rank(equal, ordered)
+        return _Link(kind, rank, comparisons, program)
 
     def _comparison(self, pair: tuple[Codes, Codes], operator: int) -> int:
         entry = (self.compiler.codes.add(pair[0]), self.compiler.codes.add(pair[1]), operator)
@@ -315,15 +407,18 @@ class _Template:
         return self.comparisons.index(entry)
 
     def _rank(self, equal: list[tuple[Codes, Codes]], ordered: list[tuple[tuple[Codes, Codes], int]]) -> int:
-        operator = ordered[0][1] if ordered else EQUALS
+        """The number of the rank comparison of some equalities and at most one other comparison."""
+        pair, operator = ordered[0] if ordered else (None, EQUALS)
         stride = 0
-        if not equal:
-            previous, next_ = ordered[0][0]
-        elif len(equal) == 1 and not ordered:
+        if pair is not None and not equal:
+            previous, next_ = pair
+        elif len(equal) == 1 and pair is None:
             previous, next_ = equal[0]
         else:
-            previous, next_, stride = self.compiler.composite(equal, ordered[0][0] if ordered else None)
-        entry = (self.compiler.codes.add(previous), self.compiler.codes.add(next_), operator, stride)
+            mirrored = operator in (GREATER, GREATER_EQUAL)
+            previous, next_, stride = self.compiler.composite(equal, pair, mirrored)
+            operator = {GREATER: LESS, GREATER_EQUAL: LESS_EQUAL}.get(operator, operator)
+        entry = [self.compiler.codes.add(previous), self.compiler.codes.add(next_), operator, stride]
         if entry not in self.rank_comparisons:
             self.rank_comparisons.append(entry)
         return self.rank_comparisons.index(entry)
@@ -403,5 +498,9 @@ def _slices(lists: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32
     return _small([0, *accumulate(map(len, lists))]), _small([item for items in lists for item in items])
 
 
-def _small(items: list[int]) -> NDArray[np.int32]:
+def _small(items: Sequence[object]) -> NDArray[np.int32]:
     return np.array(items, dtype=np.int32)
+
+
+def _matrix(rows: Sequence[Sequence[int]], columns: int) -> Int:
+    return np.array(rows, dtype=np.int64).reshape(len(rows), columns)

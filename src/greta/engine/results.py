@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +14,19 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder, double_codes
 from greta.engine.columns import Columns
+from greta.engine.computed import compute, keeps, square_root, to_arrow, to_double
 from greta.engine.frames import Stream
 from greta.engine.pairs import pair_up
 from greta.engine.partitions import Frame, number_keys
-from greta.engine.run import Block, Numbers
+from greta.engine.run import Block
 from greta.engine.tables import contiguous
-from greta.engine.times import Clock
-from greta.engine.values import evaluate
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 from greta.kernels.sorting import argsort
-from greta.plan.nodes import Output, Plan, Slot, SlotKind
+from greta.plan.measures import Measure
+from greta.plan.nodes import Finish, Output, Plan
+
+if TYPE_CHECKING:
+    from greta.engine.job import Job
 
 Int = NDArray[np.int64]
 
@@ -36,7 +38,7 @@ class Merged:
     group: Int
     window: Int
     adds: dict[int, NDArray[Any]]
-    maxes: dict[int, Int]
+    maxes: dict[int, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
 
 def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     """Results of a block by (group, window); windows without a trend vanish."""
-    values = block.values[0] if not plan.conjunction else pair_up(plan.slots, *block.values)
+    values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
     runs = block.runs
     alive = np.flatnonzero(values.adds[0] != 0)
     lengths = (runs.last_window - runs.first_window + 1)[alive]
@@ -157,121 +159,173 @@ def _total(values: NDArray[Any]) -> Any:
 
 
 def finish(
-    plan: Plan,
-    clock: Clock,
-    merged: Merged,
-    attributes: dict[str, pa.Array],
-    decoders: dict[int, Decoder],
-    numbers: Numbers,
-    floating: set[int],
+    job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]
 ) -> pa.Table:
     """The rows of the answer, by window and group."""
+    plan, clock = job.plan, job.clock
     columns: dict[str, Any] = {}
+    count = len(merged.window)
     if plan.window is not None:
         within, slide = clock.units(plan.window)
         columns["window_start"] = clock.write(merged.window * slide, plan.window)
         columns["window_end"] = clock.write(merged.window * slide + within, plan.window)
     else:
-        empty = pa.nulls(len(merged.window), clock.bounds_type(None))
+        empty = pa.nulls(count, clock.bounds_type(None))
         columns["window_start"], columns["window_end"] = empty, empty
     group = pa.array(merged.group)
     grouped = {name: array.take(group) for name, array in attributes.items()}
-    write = _digits if numbers == "exact" else _doubles
-    outputs = {output.name: _output(plan, output, merged, decoders, write, floating) for output in plan.outputs}
-    shown = [output.name for output in plan.outputs if not output.hidden]
-    table = pa.table(
-        {
-            **columns,
-            **{name: grouped[name] for name in plan.returned},
-            **{name: outputs[name] for name in shown},
-        }
-    )
+    outputs = {output.name: output for output in plan.outputs}
+    numbers = _Rows(job, merged, decoders)
+    shown = {name: numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name)) for name in plan.columns}
+    table = pa.table({**columns, **{name: grouped[name] for name in plan.returned}, **shown})
     if plan.having is None:
         return table
-    write = _comparable if numbers == "exact" else _doubles
-    plain = {output.name: _output(plan, output, merged, decoders, write, floating) for output in plan.outputs}
-    keep = evaluate(
-        plan.having, lambda name: plain[name] if name in plain else Columns(pa.table(grouped)).attribute(name)
-    )
-    if isinstance(keep, pa.Scalar):
-        return table if keep.as_py() else table.slice(0, 0)
-    return table.filter(pc.fill_null(keep, False))
+
+    def values(name: str) -> pa.Array:
+        if name in grouped:
+            return Columns(pa.table(grouped)).attribute(name)
+        return numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name))
+
+    keep = keeps(plan.having, lambda name: None if name in grouped else numbers.of_output(name), values, count)
+    return table if keep.all() else table.filter(pa.array(keep))
 
 
-def _output(
-    plan: Plan,
-    output: Output,
-    merged: Merged,
-    decoders: dict[int, Decoder],
-    write: Callable[[NDArray[Any]], pa.Array],
-    floating: set[int],
-) -> pa.Array:
-    slot = output.slots[0]
-    match output.function:
-        case "COUNT":
-            return write(merged.adds[slot])
-        case "MIN" | "MAX":
-            return decode_extremes(plan.slots[slot], merged.maxes[slot], decoders[slot])
-        case "SUM":
-            values = merged.adds[output.slots[1]]
-            result = _doubles(merged.adds[slot]) if slot in floating else write(merged.adds[slot])
-            some = values != 0
-            if pa.types.is_floating(result.type):
-                # Infinite values of both signs have no sum.
-                some = some & ~np.isnan(result.to_numpy(zero_copy_only=False))
-            return pc.if_else(pa.array(some.astype(bool)), result, None)
-        case "AVG":
-            return _averages(merged.adds[slot], merged.adds[output.slots[1]])
+@dataclass(slots=True)
+class _Rows:
+    """The columns of the answer: as they are shown, and as exact numbers for what is computed from them."""
+
+    job: Job
+    merged: Merged
+    decoders: dict[int, Decoder]
+    _numbers: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def column(self, output: Output) -> pa.Array:
+        """An aggregate as it is shown."""
+        first = output.measures[0]
+        if output.finish is Finish.EXTREME and first in self.decoders:
+            return decode_extremes(self.job.plan.measures[first], self.merged.maxes[first], self.decoders[first])
+        values, valid = self._values(output)
+        whole = self.job.numbers == "exact" and first not in self.job.floating
+        if whole and output.finish not in (Finish.MEAN, Finish.DEVIATION):
+            shown = _digits(np.where(valid, values, 0))
+        else:
+            shown = doubles(values)
+            # Infinite values of both signs have no sum.
+            valid = valid & ~np.isnan(shown.to_numpy(zero_copy_only=False))
+        return shown if valid.all() else pc.if_else(pa.array(valid), shown, None)
+
+    def of_output(self, name: str) -> NDArray[Any] | None:
+        """The numbers of a column; None where it holds something else, such as text."""
+        output = next((o for o in self.job.plan.outputs if o.name == name), None)
+        if output is not None and output.measures[0] in self.decoders:
+            type_ = self.column(output).type
+            if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+                return None
+        return self.of(name)
+
+    def of(self, name: str) -> NDArray[Any]:
+        """The numbers of an output or of a computed column."""
+        if name not in self._numbers:
+            self._numbers[name] = self._made(name)
+        return self._numbers[name]
+
+    def _made(self, name: str) -> NDArray[Any]:
+        plan = self.job.plan
+        for computed in plan.computed:
+            if computed.name == name:
+                return compute(computed.expression, self.of, len(self.merged.window))
+        output = next(output for output in plan.outputs if output.name == name)
+        if output.measures[0] in self.decoders:
+            column = self.column(output)
+            if pa.types.is_floating(column.type):
+                return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            return np.array(column.to_pylist(), dtype=object)
+        values, valid = self._values(output)
+        if values.dtype == np.float64:
+            return np.where(valid, values, np.nan)
+        return np.array([v if k else None for v, k in zip(values.tolist(), valid.tolist(), strict=True)], dtype=object)
+
+    def _values(self, output: Output) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """(numbers, where there are some)"""
+        merged = self.merged
+        first, *others = output.measures
+        match output.finish:
+            case Finish.EXTREME:
+                peaks = merged.maxes[first]
+                some = peaks != (-np.inf if peaks.dtype == np.float64 else NOTHING)
+                # Adding zero takes the sign off a zero.
+                return peaks * self.job.plan.measures[first].sign + 0, some
+            case Finish.COUNT:
+                return merged.adds[first], np.ones(len(merged.window), dtype=bool)
+            case Finish.SUM:
+                return merged.adds[first], (merged.adds[others[0]] != 0).astype(bool)
+            case Finish.MEAN:
+                return _averages(merged.adds[first], merged.adds[others[0]])
+            case Finish.DEVIATION:
+                return _deviations(merged.adds[first], merged.adds[others[0]], merged.adds[others[1]])
+            case _:
+                assert_never(output.finish)
 
 
-def decode_extremes(slot: Slot, codes: NDArray[np.int64], decode: Decoder) -> pa.Array:
-    """Values of an extreme slot, NULL where there was none."""
-    none = codes == NOTHING
+def decode_extremes(measure: Measure, codes: NDArray[Any], decode: Decoder) -> pa.Array:
+    """Values of an extreme, NULL where there was none."""
+    none = codes == (-np.inf if codes.dtype == np.float64 else NOTHING)
     if none.all():
         return pa.nulls(len(codes), decode(codes[:0]).type)
-    plain = -codes if slot.kind is SlotKind.MIN else codes.copy()
+    plain = codes * measure.sign + 0
+    if not none.any():
+        return decode(plain)
     plain[none] = plain[~none][0]
     return pc.if_else(pa.array(~none), decode(plain), None)
 
 
-def _averages(sums: NDArray[Any], values: NDArray[Any]) -> pa.Array:
-    some = values != 0
+def _averages(sums: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Exact quotients where one of the two is exact."""
+    some = (values != 0).astype(bool)
     if sums.dtype == np.float64 and values.dtype == np.float64:
         with np.errstate(invalid="ignore", divide="ignore"):
-            quotient = sums / values
-    else:
-        quotient = np.array(
-            [_divide(a, b) if b else 0.0 for a, b in zip(sums.tolist(), values.tolist(), strict=True)],
-            dtype=np.float64,
-        )
-    some = some.astype(bool) & ~np.isnan(quotient)
-    return pc.if_else(pa.array(some), pa.array(quotient), None)
+            return sums / values, some
+    quotients = [_divide(a, b) if b else None for a, b in zip(sums.tolist(), values.tolist(), strict=True)]
+    return _objects(quotients), some
 
 
-def _divide(a: Any, b: Any) -> float:
+def _deviations(
+    squares: NDArray[Any], sums: NDArray[Any], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Roots of mean square minus squared mean; a difference that rounding made negative is none."""
+    some = (values != 0).astype(bool)
+    if squares.dtype == np.float64 and sums.dtype == np.float64 and values.dtype == np.float64:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = sums / values
+            return np.sqrt(np.maximum(squares / values - mean * mean, 0.0)), some
+    deviations = []
+    for square, total, count in zip(squares.tolist(), sums.tolist(), values.tolist(), strict=True):
+        square_mean, mean_value = (_divide(square, count), _divide(total, count)) if count else (None, None)
+        if isinstance(square_mean, Fraction) and isinstance(mean_value, Fraction):
+            deviations.append(square_root(max(square_mean - mean_value * mean_value, Fraction(0))))
+        else:
+            deviations.append(square_mean)
+    return _objects(deviations), some
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    result = np.empty(len(values), dtype=object)
+    result[:] = values
+    return result
+
+
+def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, float) and not math.isfinite(a):
         return a
-    return _to_double(Fraction(a) / Fraction(b))
+    return Fraction(a) / Fraction(b)
 
 
-def _to_double(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _doubles(column: NDArray[Any]) -> pa.Array:
+def doubles(column: NDArray[Any]) -> pa.Array:
+    """A DOUBLE column; what is too large is infinite, what is NULL is NaN."""
     if column.dtype == object:
-        column = np.array([_to_double(value) for value in column], dtype=np.float64)
+        plain = [math.nan if value is None else to_double(value) for value in column]
+        column = np.array(plain, dtype=np.float64)
     return pa.array(column.astype(np.float64, copy=False))
-
-
-def _comparable(column: NDArray[Any]) -> pa.Array:
-    """Exact numbers stay exact where all fit 64 bits."""
-    if column.dtype == object and all(isinstance(value, int) and abs(value) < 2**63 for value in column):
-        column = column.astype(np.int64)
-    return pa.array(column) if column.dtype == np.int64 else _doubles(column)
 
 
 def _digits(column: NDArray[Any]) -> pa.Array:

@@ -10,33 +10,32 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
 from greta.engine.frames import Stream
+from greta.engine.job import Numbers
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
 from greta.kernels.broad import SCALED, Broad, scaled, wide
-from greta.kernels.counts import count_trends
-from greta.kernels.layout import FREE, Automaton, Events, Lanes
-from greta.kernels.numbers import LARGEST_INTEGER, Store, doubles, integers
-from greta.kernels.propagate import propagate
+from greta.kernels.layout import FREE, KIND, Automaton, Input, Lanes
+from greta.kernels.numbers import Store, doubles, integers
+from greta.kernels.propagate import Results, count_windows, propagate
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
-from greta.plan.nodes import Place, Plan, Slot, SlotKind, Template
+from greta.plan.flows import Flow
+from greta.plan.measures import Combine, build_flow
+from greta.plan.nodes import Place, Plan, Template
 
-Numbers = Literal["double", "exact"]
 Int = NDArray[np.int64]
 
 _LEAST_LANES = 8
 _MOST_LANES = 64
 _MOST_FREE_LANES = 4096
-_MOST_COUNTED = 4
-"""Indexes of a pattern that is counted in one pass: it keeps a total of each for every window."""
 _WORTH_SHARING = 1.5
 _CACHE = 768 * 1024
 _BLOCK_EVENTS = 2_000_000
@@ -63,10 +62,10 @@ class Runs:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Per run: additive slots by index in the plan (float64, int64 or objects), and codes of extremes."""
+    """Per run, by index of the measure in the plan: what adds up (float64, int64 or objects), and extremes."""
 
     adds: dict[int, NDArray[Any]]
-    maxes: dict[int, Int]
+    maxes: dict[int, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,21 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Pass:
-    """Slots that are computed together in one family of numbers."""
+    """Measures that are computed together in one family of numbers."""
 
-    adds: list[int]
-    maxes: list[int]
+    measures: tuple[int, ...]
     double: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A pass ready to run: per template its flow and automaton, and the events of all."""
+
+    measures: tuple[int, ...]
+    double: bool
+    flows: list[Flow]
+    automata: list[Automaton]
+    input: Input
 
 
 class Execution:
@@ -92,7 +101,7 @@ class Execution:
     def __init__(self, stream: Stream, numbers: Numbers) -> None:
         self.stream = stream
         self.plan: Plan = stream.plan
-        self.passes = _passes(stream, "exact" if self.plan.conjunction else numbers)
+        self.numbers: Numbers = "exact" if self.plan.conjunction else numbers
         positive = frozenset[str]().union(*(t.variables for t in self.plan.templates))
         scopes = self.plan.partitioning.scopes
         self.scopes = tuple(at for at, s in enumerate(scopes) if not s.variables.isdisjoint(positive))
@@ -104,29 +113,20 @@ class Execution:
         self.within, self.slide = stream.clock.units(window) if window is not None else (0, 0)
         self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
         self.owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
-        self._prepared = [self._prepare(number) for number in self.passes]
+        self._prepared = [self._prepare(one) for one in _passes(stream, self.numbers)]
 
-    def _prepare(self, number: _Pass) -> tuple[list[Automaton], Events]:
-        compiler = Compiler(self.stream.columns, self.stream.bits, self.frame.rows, self.time)
-        slots = self.plan.slots
-        automata = []
+    def _prepare(self, one: _Pass) -> _Prepared:
+        stream = self.stream
+        compiler = Compiler(stream.columns, stream.bits, self.frame, self.time, stream.clock, one.double)
+        measures = tuple(self.plan.measures[at] for at in one.measures)
+        attributes = {name for measure in measures for name in measure.attributes}
+        complete = frozenset(name for name in attributes if stream.columns.valid(name) is None)
+        flows, automata = [], []
         for template, barriers in zip(self.plan.templates, self.barriers, strict=True):
-            gaps = middle_gaps(self.stream, template, self.frame, barriers)
-            adds = [slots[at] for at in number.adds]
-            automata.append(compiler.compile(template, gaps, adds, [slots[at] for at in number.maxes], number.double))
-        length = len(self.time)
-        events = Events(
-            offsets=self.frame.offsets,
-            time=self.time,
-            mask=self.frame.mask,
-            codes=compiler.codes.stack(length, np.int64),
-            values=compiler.values.stack(length, np.float64),
-            doubles=compiler.doubles.stack(length, np.float64),
-            integers=compiler.integers.stack(length, np.int64),
-            ranks=compiler.ranks.stack(length, np.int64),
-            required=self.frame.required,
-        )
-        return automata, events
+            gaps = middle_gaps(stream, template, self.frame, barriers)
+            flows.append(build_flow(measures, template.variables, complete))
+            automata.append(compiler.compile(template, gaps, flows[-1]))
+        return _Prepared(one.measures, one.double, flows, automata, compiler.input())
 
     def blocks(self) -> Iterator[Block]:
         """Compute block after block of partitions."""
@@ -141,19 +141,20 @@ class Execution:
     @property
     def totals(self) -> int:
         """How many numbers a window's running totals are, in a plan without edge predicates and extremes."""
-        (automaton,), _ = self._prepared[0]
-        return len(automaton.adds) * (1 + len(automaton.index_kind))
+        (prepared,) = self._prepared
+        return prepared.flows[0].adds * (1 + len(prepared.automata[0].states.index))
 
     def go_on(self, runs: Runs, carried: NDArray[np.float64]) -> None:
         """Bring the running totals of windows, a row each with the additive slots in front, past these events."""
-        (automaton,), events = self._prepared[0]
-        (lanes,) = runs.lanes
-        count, adds = len(runs.first_window), len(automaton.adds)
-        words, maxes = np.zeros((count, adds)), np.empty((count, 0), dtype=np.int64)
-        failed = np.zeros(len(runs.partitions), dtype=np.uint8)
+        (prepared,) = self._prepared
+        (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
+        count = len(runs.first_window)
+        results = Results(
+            np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8)
+        )
         at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds)
-        none = np.empty(0, dtype=np.int64)
-        propagate(automaton, events, lanes, runs.partitions, at_once, doubles(), words, maxes, none, carried, failed)
+        none = np.empty(0)
+        propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
 
     def _blocks(self) -> Iterator[Int]:
         counts = np.diff(self.frame.offsets)
@@ -208,107 +209,81 @@ class Execution:
         return Lanes(offsets, firsts, lasts)
 
     def _values(self, template: int, runs: Runs) -> Values:
-        result = Values({}, {})
-        for number, prepared in zip(self.passes, self._prepared, strict=True):
-            blank = doubles() if number.double else integers()
-            adds, maxes, failed = self._compute(template, runs, number, prepared, blank)
-            if number.double and any(self.plan.slots[at].kind in (SlotKind.SUM, SlotKind.VALUES) for at in number.adds):
-                # An infinite count still has a finite average: compute again with an exponent of its own.
-                infinite = ~np.isfinite(np.stack(adds)).all(axis=0)
-                failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
-            if failed.any():
-                adds = self._widen(template, runs, number, prepared, np.flatnonzero(failed), adds, maxes)
-            for at, column in zip(number.adds, adds, strict=True):
-                result.adds.setdefault(at, column)
-            result.maxes.update({at: maxes[:, column] for column, at in enumerate(number.maxes)})
-        return result
+        values = Values({}, {})
+        for prepared in self._prepared:
+            blank = doubles() if prepared.double else integers()
+            flow = prepared.flows[template]
+            results = self._compute(template, runs, prepared, blank)
+            adds = _numbers(results.words, flow.adds, blank)
+            if prepared.double:
+                # An infinite count still has a finite average, and ∞ - ∞ some value: compute again with exponents.
+                infinite = ~np.isfinite(results.words) if self.plan.needs_magnitudes else np.isnan(results.words)
+                infinite = infinite.any(axis=1)
+                results.failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
+            if results.failed.any():
+                adds = self._widen(template, runs, prepared, results, adds)
+            for at, slot in zip(prepared.measures, flow.results, strict=True):
+                if self.plan.measures[at].combine is Combine.MAX:
+                    values.maxes[at] = results.maxima[:, slot]
+                else:
+                    values.adds.setdefault(at, adds[slot])
+        return values
 
     def _widen(
-        self,
-        template: int,
-        runs: Runs,
-        number: _Pass,
-        prepared: tuple[list[Automaton], Events],
-        failed: Int,
-        adds: list[NDArray[Any]],
-        maxes: Int,
+        self, template: int, runs: Runs, prepared: _Prepared, results: Results, adds: list[NDArray[Any]]
     ) -> list[NDArray[Any]]:
-        """Compute some partitions of a block again, in doubles with exponents or in ever wider integers."""
+        """Compute some partitions of a block again, in doubles with exponents or in ever wider integers.
+
+        Extremes of doubles do not overflow: they are right already.
+        """
         adds = [column.astype(object) for column in adds]
+        failed = np.flatnonzero(results.failed)
         limbs = 1
         while len(failed):
             limbs *= 2
             if limbs > _MOST_LIMBS:
                 raise OverflowError("a count has more than 64 million bits")
             again = self._runs(runs.partitions[failed])
-            blank = scaled() if number.double else wide(limbs)
-            found, found_maxes, still = self._compute(template, again, number, prepared, blank)
-            good = np.flatnonzero(still == 0)
+            blank = scaled() if prepared.double else wide(limbs)
+            wider = self._compute(template, again, prepared, blank)
+            good = np.flatnonzero(wider.failed == 0)
             rows = _positions(runs.offsets, failed[good])
             take = _positions(again.offsets, good)
-            for column, better in zip(adds, found, strict=True):
+            for column, better in zip(adds, _numbers(wider.words, len(adds), blank), strict=True):
                 column[rows] = better[take]
-            maxes[rows] = found_maxes[take]
-            failed = failed[still != 0]
+            if not prepared.double:
+                results.maxima[rows] = wider.maxima[take]
+            failed = failed[wider.failed != 0]
         return adds
 
-    def _compute(
-        self,
-        template: int,
-        runs: Runs,
-        number: _Pass,
-        prepared: tuple[list[Automaton], Events],
-        blank: Store,
-    ) -> tuple[list[NDArray[Any]], Int, NDArray[np.uint8]]:
-        automata, events = prepared
-        automaton, lanes = automata[template], runs.lanes[template]
+    def _compute(self, template: int, runs: Runs, prepared: _Prepared, blank: Store) -> Results:
+        """Run the kernel that the plan asks for."""
+        automata, events, flow = prepared.automata, prepared.input, prepared.flows[template]
+        automaton, lanes, partitions = automata[template], runs.lanes[template], runs.partitions
         count = len(runs.first_window)
+        broad = isinstance(blank, Broad)
         width = blank.width if isinstance(blank, Broad) else 1
-        words = np.zeros(
-            (count, width * len(number.adds)), dtype=np.float64 if isinstance(blank, Broad) else blank.dtype
-        )
-        maxes = np.empty((count, len(number.maxes)), dtype=np.int64)
-        failed = np.zeros(len(runs.partitions), dtype=np.uint8)
-        if self._only_counts(automaton, lanes, number, blank):
-            largest = 0 if number.double else LARGEST_INTEGER
-            count_trends(automaton, events, lanes, runs.partitions, largest, words[:, 0], failed)
-        elif self.plan.semantics is Semantics.ANY:
-            nothing = np.empty(0, dtype=np.int64)
-            held = int(np.diff(events.offsets)[runs.partitions].sum())
-            at_once = _lanes_at_once(automaton, lanes, held, 8 * width * len(number.adds))
-            none = np.empty((0, 0), dtype=words.dtype)
-            propagate(automaton, events, lanes, runs.partitions, at_once, blank, words, maxes, nothing, none, failed)
+        words = np.zeros((count, width * flow.adds), dtype=np.float64 if isinstance(blank, Broad) else blank.dtype)
+        extremes = np.float64 if prepared.double and not broad else np.int64
+        maxima = np.empty((count, flow.maxes), dtype=extremes)
+        results = Results(words, maxima, np.zeros(len(partitions), dtype=np.uint8))
+        if self.plan.semantics is Semantics.ANY:
+            held = int(np.diff(self.frame.offsets)[partitions].sum())
+            at_once = _lanes_at_once(automaton, lanes, held, 8 * width * (flow.carried_adds + flow.carried_maxes))
+            if at_once == 1 and prepared.double and not broad and flow.adds == 1 and not flow.maxes:
+                count_windows(automaton, events, lanes, partitions, results)
+            else:
+                none = np.empty((0, 0), dtype=words.dtype)
+                propagate(automaton, events, lanes, partitions, at_once, blank, results, np.empty(0), none)
         elif self.plan.semantics is Semantics.NEXT and template == 2:
             (left, right, both), (left_lanes, right_lanes, both_lanes) = automata, runs.lanes
-            near.nearest_of_both(
-                left,
-                right,
-                both,
-                events,
-                left_lanes,
-                right_lanes,
-                both_lanes,
-                runs.partitions,
-                blank,
-                words,
-                maxes,
-                failed,
-            )
+            pair = (left_lanes, right_lanes, both_lanes)
+            near.nearest_of_both((left, right, both), events, pair, partitions, blank, results)
         else:
-            rule = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
-            near.nearest_all(automaton, events, lanes, runs.partitions, rule, blank, words, maxes, failed)
-        return _numbers(words, len(number.adds), blank), maxes, failed
-
-    def _only_counts(self, automaton: Automaton, lanes: Lanes, number: _Pass, blank: Store) -> bool:
-        return (
-            self.plan.semantics is Semantics.ANY
-            and not isinstance(blank, Broad)
-            and len(number.adds) == 1
-            and not number.maxes
-            and len(lanes.first) == 1
-            and len(automaton.index_kind) <= _MOST_COUNTED
-            and bool((automaton.index_kind == FREE).all())
-        )
+            ends = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
+            rule = near.Rule(ends, int(self.plan.maximal))
+            near.nearest_all(automaton, events, lanes, partitions, rule, blank, results)
+        return results
 
 
 def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int) -> int:
@@ -319,13 +294,13 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
     are few numbers, so as good as all windows are computed in one pass.
     """
     longest = int(np.diff(lanes.offsets).max(initial=1))
-    if (automaton.index_kind == FREE).all():
-        return min(longest, _MOST_FREE_LANES)
     length = np.maximum(lanes.last - lanes.first, 0).max(axis=0)
     held = max(int(length.sum()), 1)
     overlap = held / max(events, 1)
     if overlap < _WORTH_SHARING:
         return 1
+    if (automaton.states.index[:, KIND] == FREE).all():
+        return min(longest, _MOST_FREE_LANES)
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))
     most = min(_MOST_LANES, math.ceil(4 * overlap), longest)
@@ -344,23 +319,14 @@ def _positions(offsets: Int, slices: Int) -> Int:
 
 
 def _passes(stream: Stream, numbers: Numbers) -> list[_Pass]:
-    slots = list(enumerate(stream.plan.slots))
-    maxes = [at for at, slot in slots if slot.kind in (SlotKind.MIN, SlotKind.MAX)]
-    adds = [at for at, _ in slots if at not in maxes]
+    measures = tuple(range(len(stream.plan.measures)))
     if numbers == "double":
-        return [_Pass(adds, maxes, double=True)]
-    floating = [at for at in adds if _is_floating(stream, slots[at][1])]
-    passes = [_Pass([at for at in adds if at not in floating], maxes, double=False)]
+        return [_Pass(measures, double=True)]
+    floating = stream.job.floating
+    passes = [_Pass(tuple(at for at in measures if at not in floating), double=False)]
     if floating:
-        passes.append(_Pass([0, *floating], [], double=True))
+        passes.append(_Pass((0, *sorted(floating)), double=True))
     return passes
-
-
-def _is_floating(stream: Stream, slot: Slot) -> bool:
-    if slot.kind is not SlotKind.SUM:
-        return False
-    assert slot.attribute is not None
-    return not stream.columns.is_integer(slot.attribute)
 
 
 def _numbers(words: NDArray[Any], slots: int, blank: Store) -> list[NDArray[Any]]:

@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.frames import Cut
-from greta.engine.partials import WINDOW, partial_schema, partials
+from greta.engine.job import WINDOW
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.errors import GretaError
@@ -304,9 +304,9 @@ class _Bucket:
         within, slide = job.windows
         chunks = [c for c in self.index.chunks if c.high >= first * slide and c.low < (last - 1) * slide + within]
         if first >= last or not chunks:
-            return partial_schema(job.plan, job.schema, job.numbers).empty_table()
+            return job.partial_schema.empty_table()
         table = pa.concat_tables([self._read(chunk) for chunk in sorted(chunks, key=lambda c: c.low)])
-        return partials(job.plan, table, time=job.time, type=job.type, numbers=job.numbers, cut=Cut(first, last))
+        return job.partials(table, Cut(first, last))
 
     def is_dense(self, new: pa.Table, times: NDArray[np.int64]) -> bool:
         """Whether totals of all open windows are smaller than their events, if all is as in the new events.

@@ -13,29 +13,26 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
-from greta.engine.run import Numbers
+from greta.engine.job import Job
 from greta.engine.tables import contiguous
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression, print_query
-from greta.plan.nodes import AccessPath, Plan, SlotKind
+from greta.plan.measures import Events, Trends
+from greta.plan.nodes import AccessPath, Plan
 
 
-@dataclass(frozen=True, slots=True)
-class StreamJob:
-    """A plan with windows, and the columns of its events: travels to executors as it is."""
+@dataclass(frozen=True)
+class StreamJob(Job):
+    """A job with windows, over events as a stream stores them."""
 
-    plan: Plan
-    schema: pa.Schema
-    """Of the stored columns: time, type and the attributes that the plan reads."""
-    time: str
-    type: str
-    numbers: Numbers
-
-    @property
-    def clock(self) -> Clock:
-        """How the time column counts."""
-        return Clock.of(self.schema.field(self.time).type, self.time)
+    @staticmethod
+    def of(job: Job) -> StreamJob:
+        """The same job over stored events, whose types are in dictionary form unless all events count."""
+        contiguous = job.plan.semantics is Semantics.CONTIGUOUS
+        types = pa.string() if contiguous else pa.dictionary(pa.int16(), pa.string())
+        fields = [pa.field(f.name, types if f.name == job.type else f.type) for f in job.schema]
+        return StreamJob(job.plan, pa.schema(fields), job.time, job.type, job.numbers)
 
     @property
     def windows(self) -> tuple[int, int]:
@@ -62,7 +59,8 @@ class StreamJob:
             and not template.negatives
             and not self.plan.partitioning.scopes
             and all(link.path is AccessPath.FREE for link in template.links)
-            and all(slot.kind in (SlotKind.TRENDS, SlotKind.EVENTS) for slot in self.plan.slots)
+            and not self.plan.needs_magnitudes
+            and all(isinstance(measure, Trends | Events) for measure in self.plan.measures)
         )
 
     @property
@@ -108,17 +106,6 @@ def _alternative(plan: Plan, variable: str) -> str:
     kind = next(v.event_type for v in plan.variables if v.name == variable)
     conditions = sorted(print_expression(condition) for condition in plan.local_conditions(variable))
     return " AND ".join([f"{kind} {variable}" if conditions else kind, *conditions])
-
-
-def stored_schema(plan: Plan, schema: pa.Schema, time: str, type_: str) -> pa.Schema:
-    """The columns that a stream keeps of events of a schema; event types in dictionary form."""
-    names = list(dict.fromkeys((time, type_, *plan.attributes)))
-    fields = [schema.field(name) for name in names]
-    return pa.schema([pa.field(f.name, _type_type(plan) if f.name == type_ else f.type) for f in fields])
-
-
-def _type_type(plan: Plan) -> pa.DataType:
-    return pa.string() if plan.semantics is Semantics.CONTIGUOUS else pa.dictionary(pa.int16(), pa.string())
 
 
 def readable(column: pa.ChunkedArray, clock: Clock) -> NDArray[np.bool_]:

@@ -83,7 +83,7 @@ def schema_of(schema: pa.Schema) -> dict[str, AttributeType]:
 
 def require_column(schema: pa.Schema, name: str, role: str, option: str) -> None:
     """Raise a clear error unless there is exactly one column of that name."""
-    if schema.names.count(name) == 1:
+    if schema.get_field_index(name) >= 0:
         return
     if name in schema.names:
         raise DataError(f"the events have {schema.names.count(name)} columns named {name!r}; one is needed")

@@ -59,10 +59,9 @@ class Clock:
         """(within, slide) in this clock's units."""
         return window.within * self.per_millisecond, window.slide * self.per_millisecond
 
-    def require_room(self, instants: NDArray[np.int64], window: Window) -> None:
-        """Raise DataError where the bounds of windows would not fit 64 bits."""
+    def require_room(self, furthest: int, window: Window) -> None:
+        """Raise DataError where the bounds of windows would not fit 64 bits, for instants up to this far from 0."""
         within, slide = self.units(window)
-        furthest = max(abs(int(instants.min())), abs(int(instants.max()))) if instants.size else 0
         if furthest + within + slide >= 2**63:
             raise DataError(
                 f"windows of this length do not fit times that are counted in {self.unit}\n"
@@ -106,10 +105,15 @@ class Clock:
     def write(self, units: NDArray[np.int64], window: Window) -> pa.Array:
         """Instants back in the column's own type."""
         if self.kind == "timestamp":
-            return pa.array(units, type=pa.int64()).cast(self.type)
+            return pa.array(units, type=pa.int64()).view(self.type)
         if self.bounds_type(window) == pa.int64():
             return pa.array(units // 1_000, type=pa.int64())
         return pa.array(units / (1_000 * self.per_millisecond), type=pa.float64())
+
+
+def furthest_from_zero(instants: NDArray[np.int64]) -> int:
+    """The largest distance of an instant from 0."""
+    return max(abs(int(instants.min())), abs(int(instants.max()))) if instants.size else 0
 
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedArray:

@@ -18,7 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.frames import Cut, Stream
-from greta.engine.partials import WINDOW, partial_schema, plain_type, write_partials
+from greta.engine.job import WINDOW, plain_type
+from greta.engine.partials import write_partials
 from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, merge
 from greta.engine.run import Execution, Runs
@@ -31,7 +32,7 @@ from greta.plan.nodes import Plan
 def row_bytes(plan: Plan) -> int:
     """Size of a row of totals, about."""
     sources = {(transition.source, transition.link) for transition in plan.templates[0].transitions}
-    return 8 * (2 + len(plan.slots) * (1 + len(sources)))
+    return 8 * (2 + len(plan.measures) * (1 + len(sources)))
 
 
 def count_partitions(job: StreamJob, events: pa.Table) -> int:
@@ -52,14 +53,14 @@ def fold(
     if events.num_rows:
         totals = _past(job, totals, events, Cut(first, last))
     if totals is None:
-        return partial_schema(job.plan, job.schema, job.numbers).empty_table(), None
+        return job.partial_schema.empty_table(), None
     over = totals.column(WINDOW).to_numpy() < due
     closed, open_ = totals.filter(pa.array(over)), totals.filter(pa.array(~over))
     return _partials(job, closed), open_ if open_.num_rows else None
 
 
 def _past(job: StreamJob, totals: pa.Table | None, events: pa.Table, cut: Cut) -> pa.Table:
-    stream = Stream.of(job.plan, events, job.time, job.type, cut)
+    stream = Stream.of(job, events, cut)
     execution = Execution(stream, job.numbers)
     runs = execution.separate_runs()
     carried = np.zeros((len(runs.first_window), execution.totals))
@@ -115,7 +116,6 @@ def _words(totals: pa.Table) -> NDArray[np.float64]:
 
 def _partials(job: StreamJob, closed: pa.Table) -> pa.Table:
     plan = job.plan
-    schema = partial_schema(plan, job.schema, job.numbers)
     closed = closed.filter(pa.array(closed.column("total_0").to_numpy() != 0))
     values = {name: contiguous(closed.column(f"key_{job.common.index(name)}")) for name in plan.group}
     keys = number_keys([prepare(pa.chunked_array([column])) for column in values.values()], closed.num_rows)
@@ -124,10 +124,10 @@ def _partials(job: StreamJob, closed: pa.Table) -> pa.Table:
             Merged(
                 keys.codes.astype(np.int64),
                 closed.column(WINDOW).to_numpy(),
-                {at: closed.column(f"total_{at}").to_numpy() for at in range(len(plan.slots))},
+                {at: closed.column(f"total_{at}").to_numpy() for at in range(len(plan.measures))},
                 {},
             )
         ]
     )
     attributes = {name: column.take(pa.array(keys.example)) for name, column in values.items()}
-    return write_partials(plan, schema, merged, attributes, {})
+    return write_partials(job, merged, attributes, {})

@@ -112,6 +112,8 @@ def prepare(column: pa.ChunkedArray) -> pa.Array:
 
 def _known(value: Value) -> Value:
     """NaN as NULL."""
+    if not isinstance(value, pa.Scalar) and not value.null_count and not np.isnan(value.to_numpy()).any():
+        return value
     nan = pc.is_nan(value)
     some = pc.any(nan) if not isinstance(nan, pa.Scalar) else nan
     return pc.if_else(nan, pa.scalar(None, value.type), value) if some.as_py() else value

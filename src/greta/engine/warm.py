@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Literal
 
-from greta.engine.aggregate import aggregate, plan_for
+from greta.engine.aggregate import aggregate
 from greta.engine.frames import Cut
-from greta.engine.partials import partials
-from greta.engine.run import Numbers
+from greta.engine.job import Job, Numbers
 from greta.engine.tables import to_table
 
 Part = Literal["usual", "exact", "selection"]
@@ -39,8 +38,7 @@ def warm(part: Part) -> None:
         for events in (_EVENTS, _TIMED):
             aggregate(events, query, numbers=numbers)
         table = to_table([event | {"range": number} for number, event in enumerate(_TIMED)])
-        plan = plan_for(query, table.schema, "time", "type")
-        partials(plan, table, time="time", type="type", numbers=numbers, cut=Cut(column="range", windows=4))
+        Job.bind(query, table.schema, numbers=numbers).partials(table, Cut(column="range", windows=4))
 
 
 def main() -> None:

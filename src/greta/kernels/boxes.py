@@ -11,9 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
-from greta.kernels.layout import EQUALS, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, Automaton, Events
-from greta.kernels.numbers import NOTHING, Span, Store, add_span
+from greta.kernels.compiler import inner
+from greta.kernels.layout import (
+    EQUALS,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    NOTHING,
+    Conditions,
+)
+from greta.kernels.numbers import Arena, add_row
+
+Codes = NDArray[np.int64]
 
 _LEAF = 8
 _LOWEST = np.int64(-(2**63) + 1)
@@ -39,6 +49,15 @@ class Boxes(NamedTuple):
     stack: NDArray[np.int64]
 
 
+class Tree(NamedTuple):
+    """One BOX index: which tree, its link, where its rows start, and the first event of the range."""
+
+    number: int
+    link: int
+    base: int
+    first: int
+
+
 @inner
 def nodes_for(points: int) -> int:
     """Nodes of a balanced tree, in heap order."""
@@ -48,12 +67,9 @@ def nodes_for(points: int) -> int:
     return 2 * leaves - 1
 
 
-@kernel
-def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
+def new_boxes(conditions: Conditions, indexes: int, events: int) -> Boxes:
     """Room for the trees of so many BOX indexes over so many events."""
-    dimensions = 1
-    for link in range(automaton.link_compare_ptr.shape[0] - 1):
-        dimensions = max(dimensions, automaton.link_compare_ptr[link + 1] - automaton.link_compare_ptr[link])
+    dimensions = max(1, int(np.diff(conditions.ptr).max(initial=0)))
     if indexes == 0:
         events = 0
     nodes = nodes_for(events)
@@ -71,21 +87,30 @@ def new_boxes(automaton: Automaton, indexes: int, events: int) -> Boxes:
 
 
 @inner
-def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int, first: int, last: int) -> None:
-    """Build the tree of one index over the events ``[first, last)`` that may become its vertices.
+def build(
+    conditions: Conditions,
+    codes: Codes,
+    mask: NDArray[np.uint64],
+    boxes: Boxes,
+    b: int,
+    link: int,
+    variable: int,
+    first: int,
+    last: int,
+) -> None:
+    """Build the tree of one index over the events ``[first, last)`` that may become its vertices: take its variable.
 
     Points are cut at the median of the dimension in which they lie widest apart. O(n log n).
     """
-    link = automaton.index_link[index]
-    begin = automaton.link_compare_ptr[link]
-    dimensions = automaton.link_compare_ptr[link + 1] - begin
-    bit = np.uint64(1) << np.uint64(automaton.index_variable[index])
+    begin = conditions.ptr[link]
+    dimensions = conditions.ptr[link + 1] - begin
+    bit = np.uint64(1) << np.uint64(variable)
     size = 0
     for i in range(first, last):
         boxes.position[b, i - first] = -1
-        usable = events.mask[i] & bit != np.uint64(0)
+        usable = mask[i] & bit != np.uint64(0)
         for d in range(dimensions):
-            if events.codes[automaton.compare_previous[automaton.link_compare[begin + d]], i] == NOTHING:
+            if codes[conditions.comparison[conditions.compare[begin + d], 0], i] == NOTHING:
                 usable = False
         if usable:
             boxes.points[b, size] = i - first
@@ -102,11 +127,11 @@ def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int
         node = boxes.stack[top]
         low = boxes.stack[top + 1]
         high = boxes.stack[top + 2]
-        widest = _bound(automaton, events, boxes, b, begin, dimensions, first, node, low, high)
+        widest = _bound(conditions, codes, boxes, b, (begin, dimensions), first, node, low, high)
         if high - low > _LEAF:
             middle = (low + high) // 2
-            column = automaton.compare_previous[automaton.link_compare[begin + widest]]
-            _select(events, boxes.points[b], column, first, low, high, middle)
+            column = conditions.comparison[conditions.compare[begin + widest], 0]
+            _select(codes, boxes.points[b], column, first, low, high, middle)
             boxes.stack[top] = 2 * node + 1
             boxes.stack[top + 1] = low
             boxes.stack[top + 2] = middle
@@ -120,26 +145,29 @@ def build(automaton: Automaton, events: Events, boxes: Boxes, b: int, index: int
 
 @inner
 def _bound(
-    automaton: Automaton,
-    events: Events,
+    conditions: Conditions,
+    codes: Codes,
     boxes: Boxes,
     b: int,
-    begin: int,
-    dimensions: int,
+    compared: tuple[int, int],
     first: int,
     node: int,
     low: int,
     high: int,
 ) -> int:
-    """Bound the points ``[low, high)`` of a node; the dimension in which they lie widest apart."""
+    """Bound the points ``[low, high)`` of a node; the dimension in which they lie widest apart.
+
+    ``compared``: the first comparison of the link, and how many there are.
+    """
+    begin, dimensions = compared
     widest = 0
     width = -1.0
     for d in range(dimensions):
-        column = automaton.compare_previous[automaton.link_compare[begin + d]]
+        column = conditions.comparison[conditions.compare[begin + d], 0]
         smallest = _HIGHEST
         largest = _LOWEST
         for at in range(low, high):
-            code = events.codes[column, first + boxes.points[b, at]]
+            code = codes[column, first + boxes.points[b, at]]
             smallest = min(smallest, code)
             largest = max(largest, code)
         boxes.low[b, node, d] = smallest
@@ -152,18 +180,18 @@ def _bound(
 
 @inner
 def _select(
-    events: Events, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
+    codes: Codes, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
 ) -> None:
     """Quickselect: the points before ``middle`` are at most, those after at least, the one on it."""
     high -= 1
     while low < high:
-        pivot = events.codes[column, first + points[(low + high) // 2]]
+        pivot = codes[column, first + points[(low + high) // 2]]
         i = low
         j = high
         while i <= j:
-            while events.codes[column, first + points[i]] < pivot:
+            while codes[column, first + points[i]] < pivot:
                 i += 1
-            while events.codes[column, first + points[j]] > pivot:
+            while codes[column, first + points[j]] > pivot:
                 j -= 1
             if i <= j:
                 points[i], points[j] = points[j], points[i]
@@ -178,28 +206,19 @@ def _select(
 
 
 @inner
-def insert(
-    store: Store,
-    maxima: NDArray[np.int64],
-    lanes: Span,
-    base: int,
-    boxes: Boxes,
-    b: int,
-    event: int,
-    row: int,
-) -> None:
+def insert(arena: Arena, boxes: Boxes, b: int, base: int, event: int, row: int, low_lane: int, high_lane: int) -> None:
     """Add a vertex's row to its point and to every node above it; NULL in a comparand: to none."""
     at = boxes.position[b, event]
     if at < 0:
         return
     nodes = nodes_for(boxes.size[b])
-    add_span(store, maxima, lanes, base + nodes + at, row)
+    add_row(arena, base + nodes + at, row, low_lane, high_lane)
     boxes.inserted[b, at] = 1
     low = 0
     high = boxes.size[b]
     node = 0
     while True:
-        add_span(store, maxima, lanes, base + node, row)
+        add_row(arena, base + node, row, low_lane, high_lane)
         boxes.filled[b, node] += 1
         if high - low <= _LEAF:
             return
@@ -213,32 +232,16 @@ def insert(
 
 
 @inner
-def query(
-    automaton: Automaton,
-    events: Events,
-    store: Store,
-    maxima: NDArray[np.int64],
-    lanes: Span,
-    base: int,
-    boxes: Boxes,
-    b: int,
-    index: int,
-    j: int,
-    into: int,
-    first: int,
-) -> None:
-    """Add to row ``into`` the vertices that may come right before event ``j``."""
-    link = automaton.index_link[index]
-    begin = automaton.link_compare_ptr[link]
-    dimensions = automaton.link_compare_ptr[link + 1] - begin
-    if boxes.size[b] == 0:
-        return
+def _bound_query(
+    conditions: Conditions, codes: Codes, boxes: Boxes, begin: int, dimensions: int, j: int
+) -> bool:
+    """The box of codes that may come before event ``j``; False where a comparand is NULL."""
     for d in range(dimensions):
-        comparison = automaton.link_compare[begin + d]
-        code = events.codes[automaton.compare_next[comparison], j]
+        comparison = conditions.compare[begin + d]
+        code = codes[conditions.comparison[comparison, 1], j]
         if code == NOTHING:
-            return
-        operator = automaton.compare_operator[comparison]
+            return False
+        operator = conditions.comparison[comparison, 2]
         boxes.bounds[0, d] = _LOWEST
         boxes.bounds[1, d] = _HIGHEST
         if operator == LESS:
@@ -252,6 +255,27 @@ def query(
         elif operator == EQUALS:
             boxes.bounds[0, d] = code
             boxes.bounds[1, d] = code
+    return True
+
+
+@inner
+def query(
+    arena: Arena,
+    conditions: Conditions,
+    codes: Codes,
+    boxes: Boxes,
+    tree: Tree,
+    j: int,
+    into: int,
+    low_lane: int,
+    high_lane: int,
+) -> None:
+    """Add to row ``into`` the vertices that may come right before event ``j``."""
+    b, base, first = tree.number, tree.base, tree.first
+    begin = conditions.ptr[tree.link]
+    dimensions = conditions.ptr[tree.link + 1] - begin
+    if boxes.size[b] == 0 or not _bound_query(conditions, codes, boxes, begin, dimensions, j):
+        return
     nodes = nodes_for(boxes.size[b])
     boxes.stack[0] = 0
     boxes.stack[1] = 0
@@ -274,7 +298,7 @@ def query(
         if apart:
             continue
         if inside:
-            add_span(store, maxima, lanes, into, base + node)
+            add_row(arena, into, base + node, low_lane, high_lane)
         elif high - low <= _LEAF:
             for at in range(low, high):
                 if boxes.inserted[b, at] == 0:
@@ -282,11 +306,11 @@ def query(
                 i = first + boxes.points[b, at]
                 within = True
                 for d in range(dimensions):
-                    code = events.codes[automaton.compare_previous[automaton.link_compare[begin + d]], i]
+                    code = codes[conditions.comparison[conditions.compare[begin + d], 0], i]
                     if code < boxes.bounds[0, d] or code > boxes.bounds[1, d]:
                         within = False
                 if within:
-                    add_span(store, maxima, lanes, into, base + nodes + at)
+                    add_row(arena, into, base + nodes + at, low_lane, high_lane)
         else:
             middle = (low + high) // 2
             boxes.stack[top] = 2 * node + 1

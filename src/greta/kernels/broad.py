@@ -137,10 +137,37 @@ def add(store: Broad, a: int, b: int, count: int) -> None:
 
 
 @inner
-def add_one(store: Broad, at: int, lanes: int, adds: int) -> None:
-    """Add 1 to the first number of so many lanes."""
-    for lane in range(lanes):
-        cell = at + lane * adds
+def sum_path(store: Broad, into: int, base: int, count: int, words: int, cells: int) -> None:
+    """Add the first ``count`` places of a Fenwick tree whose rows lie ``words`` apart."""
+    k = count
+    while k > 0:
+        add(store, into, base + (k - 1) * words, cells)
+        k &= k - 1
+
+
+@inner
+def add_path(store: Broad, row: int, base: int, place: int, size: int, words: int, cells: int) -> None:
+    """Add numbers at one place of a Fenwick tree of ``size`` places whose rows lie ``words`` apart."""
+    k = place + 1
+    while k <= size:
+        add(store, base + (k - 1) * words, row, cells)
+        k += k & -k
+
+
+@inner
+def copy(store: Broad, a: int, b: int, count: int) -> None:
+    """Set the ``count`` numbers from ``a`` on to those from ``b`` on."""
+    for limb in range(store.width):
+        skip = limb * store.cells
+        for i in range(count):
+            store.numbers[a + skip + i] = store.numbers[b + skip + i]
+
+
+@inner
+def add_one(store: Broad, at: int, count: int) -> None:
+    """Add 1 to neighbouring numbers."""
+    for i in range(count):
+        cell = at + i
         if store.mode == SCALED:
             _add_scaled(store, cell, 1.0, 0.0)
             continue
@@ -154,8 +181,8 @@ def add_one(store: Broad, at: int, lanes: int, adds: int) -> None:
 
 
 @inner
-def add_product(store: Broad, at: int, lanes: int, adds: int, slot: int, double: float, integer: int) -> None:
-    """Add weight × count to one number of so many lanes."""
+def add_product(store: Broad, a: int, b: int, count: int, double: float, integer: int) -> None:
+    """Add weight × the numbers from ``b`` on to those from ``a`` on."""
     if store.mode == SCALED:
         if double == 0.0:
             return
@@ -163,19 +190,17 @@ def add_product(store: Broad, at: int, lanes: int, adds: int, slot: int, double:
         while _LARGE <= abs(double) < np.inf:
             double /= _STEP
             shift += 1.0
-        for lane in range(lanes):
-            cell = at + lane * adds
-            if store.numbers[cell] != 0.0:
-                mantissa = store.numbers[cell] * double
-                exponent = store.numbers[cell + store.cells] + shift
+        for i in range(count):
+            if store.numbers[b + i] != 0.0:
+                mantissa = store.numbers[b + i] * double
+                exponent = store.numbers[b + i + store.cells] + shift
                 if abs(mantissa) >= _LARGE:
                     mantissa /= _STEP
                     exponent += 1.0
-                _add_scaled(store, cell + slot, mantissa, exponent)
+                _add_scaled(store, a + i, mantissa, exponent)
     elif integer != 0:
-        for lane in range(lanes):
-            cell = at + lane * adds
-            _add_wide_product(store, cell + slot, cell, integer)
+        for i in range(count):
+            _add_wide_product(store, a + i, b + i, integer)
 
 
 @inner
@@ -228,15 +253,21 @@ def _add_wide(store: Broad, a: int, b: int, count: int) -> None:
 
 
 @inner
-def _add_wide_product(store: Broad, to: int, count: int, weight: int) -> None:
-    """Schoolbook multiplication of a wide count by a 64-bit weight, then one wide addition."""
+def _add_wide_product(store: Broad, to: int, factor: int, weight: int) -> None:
+    """Schoolbook multiplication of a wide number by a 64-bit weight, without signs, then one wide addition."""
+    below = store.integers[factor + (store.width - 1) * store.cells] < 0
+    lend = _ONE
     magnitude = np.uint64(weight) if weight >= 0 else _ZERO - np.uint64(weight)
     low = magnitude & _LOW
     high = magnitude >> _HALF
     scratch = store.cells
     carried = _ZERO
     for limb in range(store.width):
-        x = store.limbs[count + limb * store.cells]
+        x = store.limbs[factor + limb * store.cells]
+        if below:
+            flipped = ~x
+            x = flipped + lend
+            lend = _ONE if x < flipped else _ZERO
         x0 = x & _LOW
         x1 = x >> _HALF
         p00 = x0 * low
@@ -253,7 +284,7 @@ def _add_wide_product(store: Broad, to: int, count: int, weight: int) -> None:
     top = store.carry[scratch + store.width - 1]
     if carried != _ZERO or top >> _TOP != _ZERO:
         store.overflow[0] = 1
-    if weight < 0:
+    if (weight < 0) != below:
         borrow = _ONE
         for limb in range(store.width):
             flipped = ~store.carry[scratch + limb]

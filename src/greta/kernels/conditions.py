@@ -18,10 +18,10 @@ from greta.kernels.layout import (
     GREATER_EQUAL,
     LESS,
     LESS_EQUAL,
-    Automaton,
-    Events,
+    NOTHING,
+    Conditions,
+    Operands,
 )
-from greta.kernels.numbers import NOTHING
 
 STOP = 0
 CONSTANT = 1
@@ -62,13 +62,13 @@ def compare(operator: int, left: float, right: float) -> bool:
 
 
 @inner
-def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int, j: int) -> float:
+def compare_codes(conditions: Conditions, operands: Operands, comparison: int, i: int, j: int) -> float:
     """One comparison between the codes of event ``i`` and the later event ``j``: 1, 0, or NaN for NULL."""
-    left = events.codes[automaton.compare_previous[comparison], i]
-    right = events.codes[automaton.compare_next[comparison], j]
+    left = operands.codes[conditions.comparison[comparison, 0], i]
+    right = operands.codes[conditions.comparison[comparison, 1], j]
     if left == NOTHING or right == NOTHING:
         return math.nan
-    operator = automaton.compare_operator[comparison]
+    operator = conditions.comparison[comparison, 2]
     if operator == LESS:
         holds = left < right
     elif operator == LESS_EQUAL:
@@ -86,29 +86,29 @@ def compare_codes(automaton: Automaton, events: Events, comparison: int, i: int,
 
 @inner
 def residual_holds(
-    automaton: Automaton, events: Events, start: int, i: int, j: int, stack: NDArray[np.float64]
+    conditions: Conditions, operands: Operands, start: int, i: int, j: int, stack: NDArray[np.float64]
 ) -> bool:
     """Run the program at ``start`` for event ``i`` and the later event ``j``."""
     at = start
     top = -1
     while True:
-        operation = automaton.program[at]
-        argument = automaton.program[at + 1]
+        operation = conditions.program[at]
+        argument = conditions.program[at + 1]
         at += 2
         if operation == STOP:
             return bool(stack[0] == 1.0)
         if operation == CONSTANT:
             top += 1
-            stack[top] = automaton.constants[argument]
+            stack[top] = conditions.constants[argument]
         elif operation == PREVIOUS:
             top += 1
-            stack[top] = events.values[argument, i]
+            stack[top] = operands.values[argument, i]
         elif operation == NEXT:
             top += 1
-            stack[top] = events.values[argument, j]
+            stack[top] = operands.values[argument, j]
         elif operation == COMPARE_CODES:
             top += 1
-            stack[top] = compare_codes(automaton, events, argument, i, j)
+            stack[top] = compare_codes(conditions, operands, argument, i, j)
         elif operation == NEGATE:
             stack[top] = -stack[top]
         elif operation == NOT:
@@ -144,10 +144,10 @@ def residual_holds(
 
 
 @inner
-def linked(automaton: Automaton, events: Events, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
+def linked(conditions: Conditions, operands: Operands, link: int, i: int, j: int, stack: NDArray[np.float64]) -> bool:
     """Whether event ``i`` may come right before the later event ``j`` along ``link``."""
-    for at in range(automaton.link_compare_ptr[link], automaton.link_compare_ptr[link + 1]):
-        if compare_codes(automaton, events, automaton.link_compare[at], i, j) != 1.0:
+    for at in range(conditions.ptr[link], conditions.ptr[link + 1]):
+        if compare_codes(conditions, operands, conditions.compare[at], i, j) != 1.0:
             return False
-    start = automaton.link_program[link]
-    return start < 0 or residual_holds(automaton, events, start, i, j, stack)
+    start = conditions.program_start[link]
+    return start < 0 or residual_holds(conditions, operands, start, i, j, stack)

@@ -6,26 +6,47 @@ vertices are kept, so windows are computed one by one in O(events × vertices of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
-from greta.kernels.layout import Automaton, Events, Lanes
+from greta.kernels.layout import (
+    BEGIN_FIRST,
+    BEGIN_LAST,
+    CLIP,
+    END,
+    IN_FIRST,
+    IN_LAST,
+    LINK,
+    PART_FIRST,
+    PART_LAST,
+    SEEN,
+    SOURCE,
+    START,
+    Automaton,
+    Input,
+    Lanes,
+    Slots,
+)
 from greta.kernels.numbers import (
     Rows,
+    Slots,
     Store,
-    add_one,
-    add_span,
+    add_result,
+    add_row,
     clear,
     overflowed,
     room,
-    span,
+    start,
     word,
+    words_of,
 )
-from greta.kernels.sweep import largest_tick, take_part
+from greta.kernels.propagate import Results
+from greta.kernels.steps import take_steps
+from greta.kernels.sweep import largest_tick
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
@@ -38,25 +59,116 @@ GIVEN = 2
 """A tick with an event marked in ``matched`` does."""
 
 
+class Rule(NamedTuple):
+    """Which ticks end what came before, and whether only maximal trends count."""
+
+    ends: int
+    maximal: int
+
+
+class Layer(NamedTuple):
+    """The vertices of one tick."""
+
+    state: NDArray[np.int64]
+    event: NDArray[np.int64]
+    extended: NDArray[np.uint8]
+    """Whether a later event has followed: such a trend is not maximal."""
+
+
+@kernel
+def _new_layer(vertices: int) -> Layer:
+    return Layer(
+        np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.uint8)
+    )
+
+
 @kernel
 def nearest(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
     window: int,
     required: int,
-    rule: int,
+    rule: Rule,
     matched: NDArray[np.uint8],
     blank: Store,
-    words: NDArray[Any],
-    maxima: NDArray[np.int64],
+    results: Results,
 ) -> bool:
     """Compute one window; whether a number did not fit.
 
-    Under NEXT, if ``matched`` is not empty, matched events are marked in it.
+    Under NEXT, if ``matched`` is not empty, matched events are marked in it. The layers of links go from tick to tick, so a
+    trend is maximal where nothing comes before its first event and nothing follows its last one.
     """
-    adds = automaton.adds.shape[0]
-    maxes = automaton.maxes.shape[0]
+    states, steps, events = automaton.states, automaton.steps, input_.events
+    # No index leaves slots out here: rows are added whole.
+    slots = Slots(automaton.slots.adds, automaton.slots.maxes, automaton.slots.adds, automaton.slots.maxes)
+    first, last = _extent(lanes, window)
+    most = largest_tick(states.ptr, events, first, last)
+    # Row 0 collects the results; two layers take turns.
+    rows = room(blank, results.maxima, 1 + 2 * most, 1, slots)
+    clear(rows, 0, 0, 1)
+    layers = (_new_layer(most), _new_layer(most))
+    stack = np.empty(STACK, dtype=np.float64)
+    older, new = layers
+    older_base, new_base = 1, 1 + most
+    older_size = 0
+    i = first
+    while i < last:
+        tick = events.time[i]
+        new_size = 0
+        marked = False
+        # The vertices of a tick, linked to those of the layer before.
+        while i < last and events.time[i] == tick:
+            before = new_size
+            mask = events.mask[i]
+            variable = 0
+            while mask != _NONE:
+                if mask & _ONE != _NONE:
+                    for at in range(states.ptr[variable], states.ptr[variable + 1]):
+                        state = states.entered[at]
+                        clip = automaton.states.state[state, CLIP]
+                        if i < lanes.first[clip, window] or i >= lanes.last[clip, window]:
+                            continue
+                        row = new_base + new_size
+                        if _link_up(
+                            rows, automaton, input_, state, i, row, older, (older_size, older_base, rule.maximal), stack
+                        ):
+                            begin, end = automaton.states.state[state, PART_FIRST], automaton.states.state[state, PART_LAST]
+                            take_steps(rows, steps.steps, input_.weights, begin, end, i, row, 0, 1)
+                            if rule.maximal == 0 and _may_end(automaton, state, required):
+                                add_result(rows, row, 0, 1)
+                            new.state[new_size] = state
+                            new.event[new_size] = i
+                            new.extended[new_size] = 0
+                            new_size += 1
+                mask >>= _ONE
+                variable += 1
+            if rule.ends == GIVEN:
+                marked = marked or matched[i] != 0
+            elif new_size > before:
+                marked = True
+                if matched.shape[0] > 0:
+                    matched[i] = 1
+            i += 1
+        # The tick takes the place of the layer before, if it ends it.
+        if marked or rule.ends == CONTIGUOUS:
+            if rule.maximal != 0:
+                _end_maximal(rows, automaton, older, older_size, older_base, required)
+            older, new = new, older
+            older_base, new_base = new_base, older_base
+            older_size = new_size
+    if rule.maximal != 0:
+        _end_maximal(rows, automaton, older, older_size, older_base, required)
+    for limb in range(words_of(rows.store) * slots.adds):
+        results.words[window, limb] = word(rows.store, limb)
+    for slot in range(slots.maxes):
+        results.maxima[window, slot] = rows.maxima[slot]
+    return overflowed(rows.store)
+
+
+@inner
+def _extent(lanes: Lanes, window: int) -> tuple[int, int]:
+    """The events of a window that at least one clip leaves."""
     first = lanes.first[0, window]
     last = first
     for clip in range(lanes.first.shape[0]):
@@ -67,99 +179,62 @@ def nearest(
             else:
                 first = min(first, lanes.first[clip, window])
                 last = max(last, lanes.last[clip, window])
-    most = largest_tick(automaton, events, first, last)
-    rows = room(blank, 1 + 2 * most, 1, adds, maxes)
-    whole = span(rows, 0, 1)
-    clear(rows, 0, 1)
-    state_of = np.empty((2, most), dtype=np.int64)
-    event_of = np.empty((2, most), dtype=np.int64)
-    stack = np.empty(STACK, dtype=np.float64)
-    old = 0
-    old_size = 0
-    i = first
-    while i < last:
-        tick = events.time[i]
-        new = 1 - old
-        new_size = 0
-        marked = False
-        while i < last and events.time[i] == tick:
-            before = new_size
-            mask = events.mask[i]
-            variable = 0
-            while mask != _NONE:
-                if mask & _ONE != _NONE:
-                    for at in range(automaton.states_ptr[variable], automaton.states_ptr[variable + 1]):
-                        state = automaton.states[at]
-                        clip = automaton.clip[state]
-                        if i < lanes.first[clip, window] or i >= lanes.last[clip, window]:
-                            continue
-                        row = 1 + new * most + new_size
-                        clear(rows, row, row + 1)
-                        if _link_up(
-                            automaton,
-                            events,
-                            rows,
-                            state,
-                            i,
-                            row,
-                            state_of[old],
-                            event_of[old],
-                            old_size,
-                            1 + old * most,
-                            stack,
-                        ):
-                            take_part(automaton, events, rows, state, i, row, 0, 1)
-                            if automaton.end[state] != 0 and automaton.seen[state] == required:
-                                add_span(rows.store, rows.maxima, whole, 0, row)
-                            state_of[new, new_size] = state
-                            event_of[new, new_size] = i
-                            new_size += 1
-                mask >>= _ONE
-                variable += 1
-            if rule == GIVEN:
-                marked = marked or matched[i] != 0
-            elif new_size > before:
-                marked = True
-                if matched.shape[0] > 0:
-                    matched[i] = 1
-            i += 1
-        if marked or rule == CONTIGUOUS:
-            old = new
-            old_size = new_size
-    for at in range(rows.words):
-        words[window, at] = word(rows.store, at)
-    for x in range(maxes):
-        maxima[window, x] = rows.maxima[x]
-    return overflowed(rows.store)
+    return first, last
+
+
+@inner
+def _may_end(automaton: Automaton, state: int, required: int) -> bool:
+    return bool(automaton.states.state[state, END] != 0 and automaton.states.state[state, SEEN] == required)
+
+
+@inner
+def _end_maximal(rows: Rows, automaton: Automaton, layer: Layer, size: int, base: int, required: int) -> None:
+    """Trends that end at a vertex which nothing followed."""
+    for at in range(size):
+        if layer.extended[at] == 0 and _may_end(automaton, layer.state[at], required):
+            add_result(rows, base + at, 0, 1)
 
 
 @inner
 def _link_up(
-    automaton: Automaton,
-    events: Events,
     rows: Rows,
+    automaton: Automaton,
+    input_: Input,
     state: int,
     i: int,
     row: int,
-    state_of: NDArray[np.int64],
-    event_of: NDArray[np.int64],
-    size: int,
-    base: int,
+    layer: Layer,
+    about: tuple[int, int, int],
     stack: NDArray[np.float64],
 ) -> bool:
-    """Sum the kept vertices that link to event ``i`` in ``state``; whether a trend starts or goes on there."""
-    alive = False
-    whole = span(rows, 0, 1)
-    if automaton.start[state] != 0:
-        add_one(rows.store, row * rows.words, 1, rows.adds)
-        alive = True
-    for into in range(automaton.in_ptr[state], automaton.in_ptr[state + 1]):
-        index = automaton.in_index[into]
+    """Make the row of event ``i`` in ``state`` from the layer before; whether a trend starts or goes on there.
+
+    ``about``: (vertices of the layer, its first row, whether only maximal trends count: then none starts at an event that
+    continues one).
+    """
+    size, base, maximal = about
+    conditions = automaton.conditions
+    clear(rows, row, 0, 1)
+    follows = False
+    if maximal != 0:
+        # A pattern E+ has one condition between its events, whatever their states are.
         for at in range(size):
-            if state_of[at] == automaton.index_source[index] and linked(
-                automaton, events, automaton.index_link[index], event_of[at], i, stack
+            if linked(conditions, input_.operands, automaton.states.index[0, LINK], layer.event[at], i, stack):
+                layer.extended[at] = 1
+                follows = True
+    alive = False
+    if automaton.states.state[state, START] != 0 and not follows:
+        start(rows, row, 0, 1, automaton.steps.start_adds, automaton.steps.start_maxes)
+        first, last = automaton.states.state[state, BEGIN_FIRST], automaton.states.state[state, BEGIN_LAST]
+        take_steps(rows, automaton.steps.steps, input_.weights, first, last, i, row, 0, 1)
+        alive = True
+    for into in range(automaton.states.state[state, IN_FIRST], automaton.states.state[state, IN_LAST]):
+        index = automaton.states.incoming[into]
+        for at in range(size):
+            if layer.state[at] == automaton.states.index[index, SOURCE] and linked(
+                conditions, input_.operands, automaton.states.index[index, LINK], layer.event[at], i, stack
             ):
-                add_span(rows.store, rows.maxima, whole, row, base + at)
+                add_row(rows, row, base + at, 0, 1)
                 alive = True
     return alive
 
@@ -167,49 +242,42 @@ def _link_up(
 @kernel
 def nearest_all(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
     partitions: NDArray[np.int64],
-    rule: int,
+    rule: Rule,
     blank: Store,
-    words: NDArray[Any],
-    maxima: NDArray[np.int64],
-    failed: NDArray[np.uint8],
+    results: Results,
 ) -> None:
     """Compute every window of the given partitions."""
     unmarked = np.empty(0, dtype=np.uint8)
     for k in range(partitions.shape[0]):
-        required = events.required[partitions[k]]
+        required = input_.events.required[partitions[k]]
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            if nearest(automaton, events, lanes, window, required, rule, unmarked, blank, words, maxima):
-                failed[k] = 1
+            if nearest(automaton, input_, lanes, window, required, rule, unmarked, blank, results):
+                results.failed[k] = 1
 
 
 @kernel
 def nearest_of_both(
-    left: Automaton,
-    right: Automaton,
-    both: Automaton,
-    events: Events,
-    left_lanes: Lanes,
-    right_lanes: Lanes,
-    lanes: Lanes,
+    automata: tuple[Automaton, Automaton, Automaton],
+    input_: Input,
+    lanes: tuple[Lanes, Lanes, Lanes],
     partitions: NDArray[np.int64],
     blank: Store,
-    words: NDArray[Any],
-    maxima: NDArray[np.int64],
-    failed: NDArray[np.uint8],
+    results: Results,
 ) -> None:
     """Trends of two patterns at once under NEXT: what either of them matches ends what came before it."""
-    matched = np.zeros(events.time.shape[0], dtype=np.uint8)
-    scrap = np.empty_like(words)
-    scrap_maxima = np.empty_like(maxima)
+    left, right, both = automata
+    matched = np.zeros(input_.events.time.shape[0], dtype=np.uint8)
+    scrap = Results(np.empty_like(results.words), np.empty_like(results.maxima), results.failed)
+    next_ = Rule(NEXT, 0)
     for k in range(partitions.shape[0]):
         p = partitions[k]
-        required = events.required[p]
-        for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
-            matched[events.offsets[p] : events.offsets[p + 1]] = 0
-            nearest(left, events, left_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
-            nearest(right, events, right_lanes, window, required, NEXT, matched, blank, scrap, scrap_maxima)
-            if nearest(both, events, lanes, window, required, GIVEN, matched, blank, words, maxima):
-                failed[k] = 1
+        required = input_.events.required[p]
+        for window in range(lanes[2].offsets[k], lanes[2].offsets[k + 1]):
+            matched[input_.events.offsets[p] : input_.events.offsets[p + 1]] = 0
+            nearest(left, input_, lanes[0], window, required, next_, matched, blank, scrap)
+            nearest(right, input_, lanes[1], window, required, next_, matched, blank, scrap)
+            if nearest(both, input_, lanes[2], window, required, Rule(GIVEN, 0), matched, blank, results):
+                results.failed[k] = 1

@@ -1,16 +1,21 @@
-"""Rows of numbers in one arena, in several representations, that only ever get added.
+"""What a vertex holds, as rows of numbers in one arena, in several representations; additive numbers only ever get added.
 
-A row holds several lanes next to each other; a lane holds the additive values of one window, its count first, and
-beside them its maxima. The additive values lie in a store of one of three kinds:
+A row holds the slots of a vertex, each for several windows next to each other: its *lanes*. With 2 additive slots and
+3 lanes, row 1 of the store is::
+
+    words   ... | n n n s s s | ...        n: trends of lanes 0 1 2     s: the other slot
+                  ^ 1 · words    ^ + slot · width + lane
+
+Extreme slots lie in ``maxima`` in the same way. The additive ones lie in a store of one of three kinds:
 
 * an array of doubles, which saturate at infinity;
 * an array of 64-bit integers; its last cell is set when a number did not fit;
 * numbers of several words (``broad``).
 
-The operations are one set of names; the compiler picks the code by the type of the store, so that each kernel is
-compiled once per representation and the common one pays nothing for the others. They take the store and offsets
-rather than a tuple of all that belongs to it: a call that hands over a dozen arrays costs more than the addition.
-Loops run over slices, not over positions in the arena: only then do they become vector instructions.
+``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over lanes
+and slots would take longer than the additions. The operations are one set of names; the compiler picks the code by the
+types of arena and store, so that every kernel is written once and the common cases pay nothing for the others. Loops run
+over slices, not over positions in the arena: only then do they become vector instructions.
 """
 
 from __future__ import annotations
@@ -25,14 +30,11 @@ from numpy.typing import NDArray
 
 from greta.kernels import broad
 from greta.kernels.broad import Broad
-from greta.kernels.compiler import inner, kernel
-
-NOTHING = np.int64(-(2**63))
-"""An extreme that no value has reached yet, and the code of NULL."""
+from greta.kernels.compiler import INNER_OPTIONS, OPTIONS, SMALL_OPTIONS, inner, kernel, small
+from greta.kernels.layout import NOTHING, Slots
 
 LARGEST_INTEGER = 2**56
 """Integers beyond this raise the flag: a sum of as many as one query reads still fits 64 bits."""
-
 
 Store = NDArray[Any] | Broad
 
@@ -41,26 +43,28 @@ class Rows(NamedTuple):
     """An arena of rows, counted from 0."""
 
     store: Store
-    maxima: NDArray[np.int64]
+    maxima: NDArray[Any]
+    width: int
+    """Lanes of a row."""
     adds: int
     maxes: int
-    """Values of a lane."""
+    """Slots of a row."""
+    carried_adds: int
+    carried_maxes: int
+    """Slots that indexes hold: the first so many."""
     words: int
-    """64-bit words of a row's additive values."""
+    """64-bit words of a row's additive slots."""
     extremes: int
     """Maxima of a row."""
 
 
-class Span(NamedTuple):
-    """Some neighbouring lanes of every row."""
+class Counts(NamedTuple):
+    """An arena of rows that hold one double each: no lanes, no further slots."""
 
-    words: int
-    skip: int
-    cells: int
-    """Within the words of a row: the cells of the lanes."""
-    extremes: int
-    skip_extremes: int
-    count_extremes: int
+    store: NDArray[np.float64]
+
+
+Arena = Rows | Counts
 
 
 def doubles() -> Store:
@@ -73,39 +77,51 @@ def integers() -> Store:
     return np.zeros(1, dtype=np.int64)
 
 
-def _by_store(
-    function: Callable[..., Any], doubles: Callable[..., Any], integers: Callable[..., Any], several: Callable[..., Any]
+def _by_type(
+    function: Callable[..., Any], choose: Callable[[Any], Callable[..., Any]], options: dict[str, Any] = INNER_OPTIONS
 ) -> None:
-    """Let compiled code that calls ``function`` use one of the others, by the type of its first argument."""
+    """Let compiled code that calls ``function`` use what ``choose`` picks by the type of the first argument."""
 
-    @overload(function, strict=False, jit_options={"error_model": "numpy", "nogil": True})
-    def choose(store: Any, *rest: Any) -> Callable[..., Any]:  # noqa: ARG001
-        chosen = several
+    @overload(function, strict=False, jit_options=options)
+    def pick(first: Any, *rest: Any) -> Callable[..., Any]:  # noqa: ARG001
+        chosen = choose(first)
+        return getattr(chosen, "py_func", chosen)
+
+
+def by_store(
+    function: Callable[..., Any],
+    doubles: Callable[..., Any],
+    integers: Callable[..., Any],
+    several: Callable[..., Any],
+    options: dict[str, Any] = INNER_OPTIONS,
+) -> None:
+    """Dispatch on the type of a store."""
+
+    def choose(store: Any) -> Callable[..., Any]:
         if isinstance(store, types.Array):
-            chosen = doubles if store.dtype is types.float64 else integers
-        return lambda store, *rest: chosen(store, *rest)  # noqa: PLW0108
+            return doubles if store.dtype is types.float64 else integers
+        return several
+
+    _by_type(function, choose, options)
+
+
+def by_arena(
+    function: Callable[..., Any],
+    counts: Callable[..., Any],
+    rows: Callable[..., Any],
+    options: dict[str, Any] = SMALL_OPTIONS,
+) -> None:
+    """Dispatch on the type of an arena."""
+    _by_type(function, lambda arena: counts if getattr(arena, "instance_class", None) is Counts else rows, options)
 
 
 def _chosen(
     store: Store, doubles: Callable[..., Any], integers: Callable[..., Any], several: Callable[..., Any]
 ) -> Any:
-    """What ``_by_store`` chooses, for code that is not compiled."""
+    """What ``by_store`` chooses, for code that is not compiled."""
     if isinstance(store, Broad):
         return several
     return doubles if store.dtype == np.float64 else integers
-
-
-@kernel
-def room(blank: Store, count: int, lanes: int, adds: int, maxes: int) -> Rows:
-    """An arena of ``count`` rows of unset content, in the representation of ``blank``."""
-    return Rows(
-        _new_store(blank, count, lanes * adds),
-        np.empty(count * lanes * maxes, dtype=np.int64),
-        adds,
-        maxes,
-        lanes * adds * words_of(blank),
-        lanes * maxes,
-    )
 
 
 def words_of(store: Store) -> int:
@@ -166,78 +182,33 @@ def _integer_overflowed(store: NDArray[np.int64]) -> bool:
     return bool(raised)
 
 
-@inner
-def span(rows: Rows, low: int, high: int) -> Span:
-    """The lanes ``[low, high)``."""
-    return Span(
-        rows.words,
-        low * rows.adds,
-        (high - low) * rows.adds,
-        rows.extremes,
-        low * rows.maxes,
-        (high - low) * rows.maxes,
-    )
-
-
-@inner
-def clear(rows: Rows, first: int, last: int) -> None:
-    """Set the rows ``[first, last)`` to zero and nothing."""
-    _wipe(rows.store, first * rows.words, last * rows.words)
-    rows.maxima[first * rows.extremes : last * rows.extremes] = NOTHING
-
-
-def _wipe(store: Store, first: int, last: int) -> None:
-    _chosen(store, _plain_wipe, _plain_wipe, broad.wipe)(store, first, last)
-
-
-@inner
-def _plain_wipe(store: NDArray[Any], first: int, last: int) -> None:
-    store[first:last] = 0
-
-
-@inner
-def clear_span(store: Store, maxima: NDArray[np.int64], lanes: Span, row: int) -> None:
-    """Set some lanes of a row to zero and nothing."""
-    _zero(store, row * lanes.words + lanes.skip, lanes.cells)
-    if lanes.extremes > 0:
-        at = row * lanes.extremes + lanes.skip_extremes
-        own = maxima[at : at + lanes.count_extremes]
-        for i in range(own.shape[0]):
-            own[i] = NOTHING
-
-
-def _zero(store: Store, at: int, count: int) -> None:
+def zero(store: Store, at: int, count: int) -> None:
+    """Set neighbouring numbers to zero."""
     _chosen(store, _plain_zero, _plain_zero, broad.zero)(store, at, count)
 
 
 @inner
 def _plain_zero(store: NDArray[Any], at: int, count: int) -> None:
-    own = store[at : at + count]
-    for i in range(own.shape[0]):
-        own[i] = 0
+    cells = store[at : at + count]
+    for i in range(cells.shape[0]):
+        cells[i] = 0
+
+
+def copy(store: Store, a: int, b: int, count: int) -> None:
+    """Set the ``count`` numbers from ``a`` on to those from ``b`` on."""
+    _chosen(store, _plain_copy, _plain_copy, broad.copy)(store, a, b, count)
 
 
 @inner
-def add_span(store: Store, maxima: NDArray[np.int64], lanes: Span, into: int, row: int) -> None:
-    """Add some lanes of one row, maxima included, to those of another."""
-    add(store, into * lanes.words + lanes.skip, row * lanes.words + lanes.skip, lanes.cells)
-    if lanes.extremes > 0:
-        raise_span(maxima, lanes, into, row)
-
-
-@inner
-def raise_span(maxima: NDArray[np.int64], lanes: Span, into: int, row: int) -> None:
-    """Raise the maxima of some lanes of one row to those of another."""
-    a = into * lanes.extremes + lanes.skip_extremes
-    b = row * lanes.extremes + lanes.skip_extremes
-    own = maxima[a : a + lanes.count_extremes]
-    other = maxima[b : b + lanes.count_extremes]
-    for i in range(own.shape[0]):
-        own[i] = max(own[i], other[i])
+def _plain_copy(store: NDArray[Any], a: int, b: int, count: int) -> None:
+    target = store[a : a + count]
+    source = store[b : b + count]
+    for i in range(target.shape[0]):
+        target[i] = source[i]
 
 
 def is_zero(store: Store, at: int) -> bool:
-    """Whether a count is zero."""
+    """Whether a number is zero."""
     return bool(_chosen(store, _plain_is_zero, _plain_is_zero, broad.is_zero)(store, at))
 
 
@@ -253,100 +224,453 @@ def add(store: Store, a: int, b: int, count: int) -> None:
 
 @inner
 def _double_add(store: NDArray[np.float64], a: int, b: int, count: int) -> None:
-    own = store[a : a + count]
-    other = store[b : b + count]
-    for i in range(own.shape[0]):
-        own[i] += other[i]
+    target = store[a : a + count]
+    source = store[b : b + count]
+    for i in range(target.shape[0]):
+        target[i] += source[i]
 
 
 @inner
 def _integer_add(store: NDArray[np.int64], a: int, b: int, count: int) -> None:
-    own = store[a : a + count]
-    other = store[b : b + count]
+    target = store[a : a + count]
+    source = store[b : b + count]
     bits = 0
-    for i in range(own.shape[0]):
-        z = own[i] + other[i]
-        own[i] = z
+    for i in range(target.shape[0]):
+        z = target[i] + source[i]
+        target[i] = z
         bits |= z ^ (z >> 63)
     if bits >= LARGEST_INTEGER:
         store[store.shape[0] - 1] = 1
 
 
-def add_one(store: Store, at: int, lanes: int, adds: int) -> None:
-    """Add 1 to the counts of so many lanes, ``adds`` cells apart: a trend starts there."""
-    _chosen(store, _plain_add_one, _plain_add_one, broad.add_one)(store, at, lanes, adds)
+def add_one(store: Store, at: int, count: int) -> None:
+    """Add 1 to neighbouring numbers."""
+    _chosen(store, _plain_add_one, _plain_add_one, broad.add_one)(store, at, count)
 
 
 @inner
-def _plain_add_one(store: NDArray[Any], at: int, lanes: int, adds: int) -> None:
-    own = store[at : at + lanes * adds]
-    if adds == 1:
-        for i in range(own.shape[0]):
-            own[i] += 1
-    else:
-        for lane in range(lanes):
-            own[lane * adds] += 1
+def _plain_add_one(store: NDArray[Any], at: int, count: int) -> None:
+    cells = store[at : at + count]
+    for i in range(cells.shape[0]):
+        cells[i] += 1
 
 
-def add_product(store: Store, at: int, lanes: int, adds: int, slot: int, double: float, integer: int) -> None:
-    """Add weight × count to one value of so many lanes, ``adds`` cells apart.
+def add_product(store: Store, a: int, b: int, count: int, double: float, integer: int) -> None:
+    """Add weight × the numbers from ``b`` on to those from ``a`` on, the weight in the store's representation.
 
-    A zero weight adds nothing, so that an infinite count cannot turn into NaN.
+    A zero on either side adds nothing, so that an infinite number cannot turn into NaN.
     """
-    chosen = _chosen(store, _double_product, _integer_product, broad.add_product)
-    chosen(store, at, lanes, adds, slot, double, integer)
+    _chosen(store, _double_product, _integer_product, broad.add_product)(store, a, b, count, double, integer)
 
 
 @inner
 def _double_product(
     store: NDArray[np.float64],
-    at: int,
-    lanes: int,
-    adds: int,
-    slot: int,
+    a: int,
+    b: int,
+    count: int,
     double: float,
     integer: int,  # noqa: ARG001
 ) -> None:
     if double == 0.0:
         return
-    own = store[at : at + lanes * adds]
-    for lane in range(lanes):
-        count = own[lane * adds]
-        if count != 0:
-            own[lane * adds + slot] += double * count
+    target = store[a : a + count]
+    source = store[b : b + count]
+    if abs(double) < np.inf:
+        for i in range(target.shape[0]):
+            target[i] += double * source[i]
+    else:
+        for i in range(target.shape[0]):
+            if source[i] != 0:
+                target[i] += double * source[i]
 
 
 @inner
 def _integer_product(
     store: NDArray[np.int64],
-    at: int,
-    lanes: int,
-    adds: int,
-    slot: int,
+    a: int,
+    b: int,
+    count: int,
     double: float,  # noqa: ARG001
     integer: int,
 ) -> None:
     if integer == 0:
         return
-    own = store[at : at + lanes * adds]
-    for lane in range(lanes):
-        count = own[lane * adds]
-        if abs(float(integer)) * float(count) > LARGEST_INTEGER:
+    target = store[a : a + count]
+    source = store[b : b + count]
+    for i in range(target.shape[0]):
+        if abs(float(integer) * float(source[i])) > LARGEST_INTEGER:
             store[store.shape[0] - 1] = 1
         else:
-            own[lane * adds + slot] += integer * count
-            if abs(own[lane * adds + slot]) > LARGEST_INTEGER:
+            target[i] += integer * source[i]
+            if abs(target[i]) > LARGEST_INTEGER:
                 store[store.shape[0] - 1] = 1
 
 
-_by_store(words_of, _one_word, _one_word, broad.words_of)
-_by_store(_new_store, _new_plain, _new_plain, broad.new_store)
-_by_store(word, _plain_word, _plain_word, broad.word)
-_by_store(put, _plain_put, _plain_put, broad.put)
-_by_store(overflowed, _never, _integer_overflowed, broad.overflowed)
-_by_store(_wipe, _plain_wipe, _plain_wipe, broad.wipe)
-_by_store(_zero, _plain_zero, _plain_zero, broad.zero)
-_by_store(is_zero, _plain_is_zero, _plain_is_zero, broad.is_zero)
-_by_store(add, _double_add, _integer_add, broad.add)
-_by_store(add_one, _plain_add_one, _plain_add_one, broad.add_one)
-_by_store(add_product, _double_product, _integer_product, broad.add_product)
+@kernel
+def room(blank: Store, maxima: NDArray[Any], count: int, width: int, slots: Slots) -> Rows:
+    """An arena of ``count`` rows of unset content, in the representations of ``blank`` and ``maxima``."""
+    return Rows(
+        _new_store(blank, count, width * slots.adds),
+        np.empty(count * width * slots.maxes, dtype=maxima.dtype),
+        width,
+        slots.adds,
+        slots.maxes,
+        slots.carried_adds,
+        slots.carried_maxes,
+        width * slots.adds * words_of(blank),
+        width * slots.maxes,
+    )
+
+
+@kernel
+def room_for_counts(count: int) -> Counts:
+    """An arena of ``count`` rows of one double each."""
+    return Counts(np.empty(count, dtype=np.float64))
+
+
+def nothing_in(maxima: NDArray[Any]) -> Any:
+    """The extreme of no trend at all."""
+    return -np.inf if maxima.dtype == np.float64 else NOTHING
+
+
+@inner
+def _no_double(maxima: NDArray[np.float64]) -> float:  # noqa: ARG001
+    return -np.inf
+
+
+@inner
+def _no_integer(maxima: NDArray[np.int64]) -> np.int64:  # noqa: ARG001
+    return NOTHING
+
+
+@inner
+def clear_rows(rows: Rows, count: int, lanes: int) -> None:
+    """Set the first lanes of the rows ``[0, count)`` to zero and NOTHING."""
+    if lanes == rows.width:
+        _wipe(rows.store, 0, count * rows.words)
+        rows.maxima[: count * rows.extremes] = nothing_in(rows.maxima)
+    else:
+        for row in range(count):
+            clear(rows, row, 0, lanes)
+
+
+def _wipe(store: Store, first: int, last: int) -> None:
+    _chosen(store, _plain_wipe, _plain_wipe, broad.wipe)(store, first, last)
+
+
+@inner
+def _plain_wipe(store: NDArray[Any], first: int, last: int) -> None:
+    store[first:last] = 0
+
+
+def clear(arena: Arena, row: int, low: int, high: int) -> None:
+    """Set the lanes ``[low, high)`` of a row to zero and NOTHING."""
+    (_counts_clear if isinstance(arena, Counts) else _rows_clear)(arena, row, low, high)  # type: ignore[arg-type]
+
+
+@small
+def _counts_clear(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
+    counts.store[row] = 0
+
+
+@small
+def _rows_clear(rows: Rows, row: int, low: int, high: int) -> None:
+    for slot in range(rows.adds):
+        zero(rows.store, row * rows.words + slot * rows.width + low, high - low)
+    for slot in range(rows.maxes):
+        at = row * rows.extremes + slot * rows.width
+        rows.maxima[at + low : at + high] = nothing_in(rows.maxima)
+
+
+def start(arena: Arena, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]) -> None:
+    """A trend starts in some lanes of a cleared row: some slots become 1, or 0 for extremes."""
+    chosen: Any = _counts_start if isinstance(arena, Counts) else _rows_start
+    chosen(arena, row, low, high, adds, maxes)
+
+
+@small
+def _counts_start(
+    counts: Counts,
+    row: int,
+    low: int,  # noqa: ARG001
+    high: int,  # noqa: ARG001
+    adds: NDArray[np.uint8],  # noqa: ARG001
+    maxes: NDArray[np.uint8],  # noqa: ARG001
+) -> None:
+    counts.store[row] = 1
+
+
+@small
+def _rows_start(
+    rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]
+) -> None:
+    for slot in range(rows.adds):
+        if adds[slot] != 0:
+            add_one(rows.store, row * rows.words + slot * rows.width + low, high - low)
+    for slot in range(rows.maxes):
+        if maxes[slot] != 0:
+            at = row * rows.extremes + slot * rows.width
+            rows.maxima[at + low : at + high] = 0
+
+
+def is_alive(arena: Arena, row: int, low: int, high: int) -> bool:
+    """Whether a trend reaches the row in one of the lanes."""
+    return bool((_counts_alive if isinstance(arena, Counts) else _rows_alive)(arena, row, low, high))  # type: ignore[arg-type]
+
+
+@small
+def _counts_alive(counts: Counts, row: int, low: int, high: int) -> bool:  # noqa: ARG001
+    return bool(counts.store[row] != 0)
+
+
+@small
+def _rows_alive(rows: Rows, row: int, low: int, high: int) -> bool:
+    for lane in range(low, high):
+        if not is_zero(rows.store, row * rows.words + lane):
+            return True
+    return False
+
+
+def add_row(arena: Arena, into: int, row: int, low: int, high: int) -> None:
+    """Add the carried slots of a row to another, in the lanes ``[low, high)``."""
+    (_counts_add if isinstance(arena, Counts) else _rows_add)(arena, into, row, low, high)  # type: ignore[arg-type]
+
+
+@small
+def _counts_add(counts: Counts, into: int, row: int, low: int, high: int) -> None:  # noqa: ARG001
+    counts.store[into] += counts.store[row]
+
+
+@small
+def _rows_add(rows: Rows, into: int, row: int, low: int, high: int) -> None:
+    _add_slots(rows, into, row, low, high, rows.carried_adds, rows.carried_maxes)
+
+
+def add_result(arena: Arena, row: int, low: int, high: int) -> None:
+    """Add all slots of a row to row 0, which collects the results."""
+    (_counts_result if isinstance(arena, Counts) else _rows_result)(arena, row, low, high)  # type: ignore[arg-type]
+
+
+@small
+def _counts_result(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
+    counts.store[0] += counts.store[row]
+
+
+@small
+def _rows_result(rows: Rows, row: int, low: int, high: int) -> None:
+    _add_slots(rows, 0, row, low, high, rows.adds, rows.maxes)
+
+
+@small
+def _add_slots(rows: Rows, into: int, row: int, low: int, high: int, adds: int, maxes: int) -> None:
+    """Add the first ``adds`` slots and raise the first ``maxes`` extremes; whole rows in one go."""
+    width = rows.width
+    a = into * rows.words
+    b = row * rows.words
+    if high - low == width:
+        add(rows.store, a, b, adds * width)
+    else:
+        for slot in range(adds):
+            add(rows.store, a + slot * width + low, b + slot * width + low, high - low)
+    for slot in range(maxes):
+        a = into * rows.extremes + slot * width
+        b = row * rows.extremes + slot * width
+        target = rows.maxima[a + low : a + high]
+        source = rows.maxima[b + low : b + high]
+        for i in range(target.shape[0]):
+            target[i] = max(target[i], source[i])
+
+
+def first_extreme(arena: Arena, row: int) -> float:
+    """The first extreme of a row's first lane."""
+    return float(0.0 if isinstance(arena, Counts) else arena.maxima[row * arena.extremes])
+
+
+@small
+def _counts_extreme(counts: Counts, row: int) -> float:  # noqa: ARG001
+    return 0.0
+
+
+@small
+def _rows_extreme(rows: Rows, row: int) -> float:
+    return float(rows.maxima[row * rows.extremes])
+
+
+def sum_tree(arena: Arena, into: int, base: int, count: int, low: int, high: int) -> None:
+    """Add to a row the first ``count`` places of a Fenwick tree that starts at row ``base``. O(log count)."""
+    chosen: Any = _counts_sum_tree if isinstance(arena, Counts) else _rows_sum_tree
+    chosen(arena, into, base, count, low, high)
+
+
+@small
+def _counts_sum_tree(counts: Counts, into: int, base: int, count: int, low: int, high: int) -> None:  # noqa: ARG001
+    total = counts.store[into]
+    k = count
+    while k > 0:
+        total += counts.store[base + k - 1]
+        k &= k - 1
+    counts.store[into] = total
+
+
+@small
+def _rows_sum_tree(rows: Rows, into: int, base: int, count: int, low: int, high: int) -> None:
+    width, words = rows.width, rows.words
+    if high - low == width:
+        sum_path(rows.store, into * words, base * words, count, words, rows.carried_adds * width)
+    else:
+        for slot in range(rows.carried_adds):
+            skip = slot * width + low
+            sum_path(rows.store, into * words + skip, base * words + skip, count, words, high - low)
+    for slot in range(rows.carried_maxes):
+        skip = slot * width + low
+        target = rows.maxima[into * rows.extremes + skip : into * rows.extremes + skip + high - low]
+        k = count
+        while k > 0:
+            at = (base + k - 1) * rows.extremes + skip
+            for i in range(target.shape[0]):
+                target[i] = max(target[i], rows.maxima[at + i])
+            k &= k - 1
+
+
+def sum_path(store: Store, into: int, base: int, count: int, words: int, cells: int) -> None:
+    """Add to ``cells`` numbers the first ``count`` places of a Fenwick tree whose rows lie ``words`` apart.
+
+    One call for a whole path: a call for each of its nodes took longer than the additions.
+    """
+    _chosen(store, _double_sum_path, _integer_sum_path, broad.sum_path)(store, into, base, count, words, cells)
+
+
+@inner
+def _double_sum_path(store: NDArray[np.float64], into: int, base: int, count: int, words: int, cells: int) -> None:
+    target = store[into : into + cells]
+    k = count
+    while k > 0:
+        at = base + (k - 1) * words
+        source = store[at : at + cells]
+        for i in range(target.shape[0]):
+            target[i] += source[i]
+        k &= k - 1
+
+
+@inner
+def _integer_sum_path(store: NDArray[np.int64], into: int, base: int, count: int, words: int, cells: int) -> None:
+    target = store[into : into + cells]
+    bits = 0
+    k = count
+    while k > 0:
+        at = base + (k - 1) * words
+        source = store[at : at + cells]
+        for i in range(target.shape[0]):
+            z = target[i] + source[i]
+            target[i] = z
+            bits |= z ^ (z >> 63)
+        k &= k - 1
+    if bits >= LARGEST_INTEGER:
+        store[store.shape[0] - 1] = 1
+
+
+def add_to_tree(arena: Arena, row: int, base: int, place: int, size: int, low: int, high: int) -> None:
+    """Add a row at one place of a Fenwick tree of ``size`` places. O(log size)."""
+    chosen: Any = _counts_add_to_tree if isinstance(arena, Counts) else _rows_add_to_tree
+    chosen(arena, row, base, place, size, low, high)
+
+
+@small
+def _counts_add_to_tree(
+    counts: Counts,
+    row: int,
+    base: int,
+    place: int,
+    size: int,
+    low: int,  # noqa: ARG001
+    high: int,  # noqa: ARG001
+) -> None:
+    value = counts.store[row]
+    k = place + 1
+    while k <= size:
+        counts.store[base + k - 1] += value
+        k += k & -k
+
+
+@small
+def _rows_add_to_tree(rows: Rows, row: int, base: int, place: int, size: int, low: int, high: int) -> None:
+    width, words = rows.width, rows.words
+    if high - low == width:
+        add_path(rows.store, row * words, base * words, place, size, words, rows.carried_adds * width)
+    else:
+        for slot in range(rows.carried_adds):
+            skip = slot * width + low
+            add_path(rows.store, row * words + skip, base * words + skip, place, size, words, high - low)
+    for slot in range(rows.carried_maxes):
+        skip = slot * width + low
+        source = rows.maxima[row * rows.extremes + skip : row * rows.extremes + skip + high - low]
+        k = place + 1
+        while k <= size:
+            at = (base + k - 1) * rows.extremes + skip
+            for i in range(source.shape[0]):
+                rows.maxima[at + i] = max(rows.maxima[at + i], source[i])
+            k += k & -k
+
+
+def add_path(store: Store, row: int, base: int, place: int, size: int, words: int, cells: int) -> None:
+    """Add ``cells`` numbers at one place of a Fenwick tree of ``size`` places whose rows lie ``words`` apart."""
+    _chosen(store, _double_add_path, _integer_add_path, broad.add_path)(store, row, base, place, size, words, cells)
+
+
+@inner
+def _double_add_path(
+    store: NDArray[np.float64], row: int, base: int, place: int, size: int, words: int, cells: int
+) -> None:
+    source = store[row : row + cells]
+    k = place + 1
+    while k <= size:
+        at = base + (k - 1) * words
+        target = store[at : at + cells]
+        for i in range(source.shape[0]):
+            target[i] += source[i]
+        k += k & -k
+
+
+@inner
+def _integer_add_path(
+    store: NDArray[np.int64], row: int, base: int, place: int, size: int, words: int, cells: int
+) -> None:
+    source = store[row : row + cells]
+    bits = 0
+    k = place + 1
+    while k <= size:
+        at = base + (k - 1) * words
+        target = store[at : at + cells]
+        for i in range(source.shape[0]):
+            z = target[i] + source[i]
+            target[i] = z
+            bits |= z ^ (z >> 63)
+        k += k & -k
+    if bits >= LARGEST_INTEGER:
+        store[store.shape[0] - 1] = 1
+
+
+by_store(words_of, _one_word, _one_word, broad.words_of)
+by_store(_new_store, _new_plain, _new_plain, broad.new_store, OPTIONS)
+by_store(word, _plain_word, _plain_word, broad.word)
+by_store(put, _plain_put, _plain_put, broad.put)
+by_store(overflowed, _never, _integer_overflowed, broad.overflowed)
+by_store(_wipe, _plain_wipe, _plain_wipe, broad.wipe)
+by_store(zero, _plain_zero, _plain_zero, broad.zero)
+by_store(copy, _plain_copy, _plain_copy, broad.copy)
+by_store(is_zero, _plain_is_zero, _plain_is_zero, broad.is_zero)
+by_store(add, _double_add, _integer_add, broad.add)
+by_store(sum_path, _double_sum_path, _integer_sum_path, broad.sum_path)
+by_store(add_path, _double_add_path, _integer_add_path, broad.add_path)
+by_store(add_one, _plain_add_one, _plain_add_one, broad.add_one)
+by_store(add_product, _double_product, _integer_product, broad.add_product)
+by_store(nothing_in, _no_double, _no_integer, _no_integer)
+by_arena(clear, _counts_clear, _rows_clear)
+by_arena(start, _counts_start, _rows_start)
+by_arena(is_alive, _counts_alive, _rows_alive)
+by_arena(add_row, _counts_add, _rows_add)
+by_arena(add_result, _counts_result, _rows_result)
+by_arena(sum_tree, _counts_sum_tree, _rows_sum_tree)
+by_arena(add_to_tree, _counts_add_to_tree, _rows_add_to_tree)
+by_arena(first_extreme, _counts_extreme, _rows_extreme)

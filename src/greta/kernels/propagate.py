@@ -8,188 +8,245 @@ its window and adds to its result only until the window ends.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels import boxes as box_trees
-from greta.kernels import fenwick
-from greta.kernels import scans as scan_lists
-from greta.kernels.boxes import new_boxes, nodes_for
 from greta.kernels.compiler import inner, kernel
-from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
-from greta.kernels.numbers import NOTHING, Store, clear, clear_span, overflowed, put, room, span, word, words_of
-from greta.kernels.ranks import SPARSE, new_ranks, new_scratch, rank_chunk, rank_partition
-from greta.kernels.scans import new_scans
-from greta.kernels.sweep import largest_tick, sweep
+from greta.kernels.indexes import Chunk, Extra, new_extra, reset
+from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
+from greta.kernels.numbers import (
+    Store,
+    clear_rows,
+    nothing_in,
+    overflowed,
+    put,
+    room,
+    room_for_counts,
+    word,
+    words_of,
+)
+from greta.kernels.ranks import (
+    SPARSE,
+    Ranks,
+    Scratch,
+    dense_enough,
+    new_ranks,
+    new_scratch,
+    rank_chunk,
+    rank_partition,
+)
+from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
 
 
-@kernel
+class Results(NamedTuple):
+    """What a run writes, a row per window."""
+
+    words: NDArray[Any]
+    """Additive slots; words of one number lie as many columns apart as there are slots."""
+    maxima: NDArray[Any]
+    """Extreme slots."""
+    failed: NDArray[np.uint8]
+    """Per partition in question: whether a number did not fit."""
+
+
+class Area(NamedTuple):
+    """Work area of a run: room for the largest partition and the largest chunk."""
+
+    whole: Ranks
+    """Of a partition."""
+    part: Ranks
+    """Of a chunk."""
+    scratch: Scratch
+    tick: Tick
+    codes: NDArray[np.int64]
+
+
+def count_windows(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, results: Results) -> None:
+    """Count the trends of every window of the given partitions in doubles, one window at a time.
+
+    The same as ``propagate`` where a vertex holds nothing but its count, and several times as fast.
+    """
+    way, area, extra = _ready(automaton, input_, lanes, partitions, 1)
+    _count_windows(way, input_.events, input_.weights, area, extra, partitions, results)
+
+
 def propagate(
     automaton: Automaton,
-    events: Events,
+    input_: Input,
     lanes: Lanes,
-    partitions: NDArray[np.int64],
+    partitions: Int,
     width: int,
     blank: Store,
-    words: NDArray[Any],
-    maxima: NDArray[np.int64],
-    latest: NDArray[np.int64],
+    results: Results,
+    latest: NDArray[np.float64],
     carried: NDArray[Any],
-    failed: NDArray[np.uint8],
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
-    Numbers are of the kind of ``blank``. ``words[window]`` and ``maxima[window]`` receive the results; ``failed``
-    marks the partitions in which a number did not fit. If ``latest`` is not empty it receives, per event, the
-    largest first extreme of a trend that ends there (the latest start, for negation). If ``carried`` is not empty,
-    windows go on from earlier events: ``carried[window]`` holds the result and the total of each index so far, and is
-    brought up to date; this takes an automaton whose indexes are all FREE, without extremes. O(log n) per event, window
-    and transition with one comparison; memory for the events of ``width`` windows.
+    Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme of
+    a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
+    events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this takes
+    an automaton whose indexes are all FREE, without extremes. O(log n) per event, window and transition with one
+    comparison; memory for the events of ``width`` windows.
     """
-    adds = automaton.adds.shape[0]
-    maxes = automaton.maxes.shape[0]
-    indexes = automaton.index_kind.shape[0]
-    chunk, partition_events = _largest(events, lanes, partitions, width)
-    whole = new_ranks(automaton, partition_events, 2 * partition_events)
-    ranks = new_ranks(automaton, chunk, min(SPARSE * chunk, 2 * partition_events))
-    scratch = new_scratch(automaton, partition_events)
-    ordinal = np.zeros(indexes, dtype=np.int64)
-    box_count = 0
-    scan_count = 0
-    for index in range(indexes):
-        if automaton.index_kind[index] == BOX:
-            ordinal[index] = box_count
-            box_count += 1
-        elif automaton.index_kind[index] == SCAN:
-            ordinal[index] = scan_count
-            scan_count += 1
-    trees = new_boxes(automaton, box_count, chunk)
-    lists = new_scans(scan_count, chunk)
-    base = np.empty(indexes, dtype=np.int64)
-    capacity = 256
-    rows = room(blank, capacity, width, adds, maxes)
-    rank_of = np.empty(indexes, dtype=np.int64)
-    for index in range(indexes):
-        rank_of[index] = automaton.link_rank[automaton.index_link[index]]
-    lows = np.empty(lanes.first.shape[0], dtype=np.int64)
-    highs = np.empty(lanes.first.shape[0], dtype=np.int64)
-    pending_state = np.empty(64, dtype=np.int64)
-    pending_event = np.empty(64, dtype=np.int64)
-    pending_low = np.empty(64, dtype=np.int64)
-    pending_high = np.empty(64, dtype=np.int64)
-    per_number = words_of(blank)
-    cells = adds * width
+    way, area, extra = _ready(automaton, input_, lanes, partitions, width)
+    goal = Goal(automaton.slots, width, blank, results, latest, carried)
+    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal)
+
+
+class Goal(NamedTuple):
+    """What a run computes, in which numbers, and where it goes."""
+
+    slots: Slots
+    width: int
+    blank: Store
+    results: Results
+    latest: NDArray[np.float64]
+    carried: NDArray[Any]
+
+
+def _ready(
+    automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, width: int
+) -> tuple[Way, Area, Extra | None]:
+    """Room for a run."""
+    largest, partition, vertices = _largest(input_.events, automaton.states.ptr, lanes, partitions, width)
+    rank, codes = automaton.states.rank, input_.operands.codes
+    area = Area(
+        new_ranks(rank, partition, partition),
+        new_ranks(rank, largest, min(SPARSE * largest, partition)),
+        new_scratch(rank, partition),
+        new_tick(vertices, len(lanes.first)),
+        codes,
+    )
+    base = np.empty(len(automaton.states.index), dtype=np.int64)
+    extra = new_extra(automaton, input_.operands, input_.events.mask, largest)
+    return Way(automaton.states, automaton.steps, lanes, base), area, extra
+
+
+@kernel
+def _count_windows(
+    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, results: Results
+) -> None:
+    """See ``count_windows``."""
+    arena = room_for_counts(256)
+    lanes, rank = way.lanes, way.states.rank
+    vertices = area.tick.vertex.shape[0]
+    latest = np.empty(0, dtype=np.float64)
     for k in range(partitions.shape[0]):
-        p = partitions[k]
-        begin = events.offsets[p]
-        end = events.offsets[p + 1]
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
         if lanes.offsets[k] == lanes.offsets[k + 1]:
             continue
-        if automaton.rank_operator.shape[0] > 0:
-            rank_partition(automaton, events, begin, end, whole, scratch)
-        waiting = largest_tick(automaton, events, begin, end)
-        if waiting > pending_state.shape[0]:
-            pending_state = np.empty(waiting, dtype=np.int64)
-            pending_event = np.empty(waiting, dtype=np.int64)
-            pending_low = np.empty(waiting, dtype=np.int64)
-            pending_high = np.empty(waiting, dtype=np.int64)
+        rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
+        for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
+            first, last = _extent(lanes, window, window + 1)
+            results.words[window, 0] = 0.0
+            if first >= last:
+                continue
+            ranks, origin = area.whole, begin
+            if not dense_enough(area.whole, last - first):
+                rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
+                ranks, origin = area.part, first
+            used = reset(way.states.index, way.base, ranks, extra, first, last)
+            if used + vertices > arena.store.shape[0]:
+                arena = room_for_counts(used + vertices + (used + vertices) // 2)
+            arena.store[:used] = 0.0
+            chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest)
+            results.words[window, 0] = arena.store[0]
+
+
+@kernel
+def _propagate(
+    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, goal: Goal
+) -> None:
+    """See ``propagate``."""
+    lanes, rank = way.lanes, way.states.rank
+    results, slots, width = goal.results, goal.slots, goal.width
+    vertices = area.tick.vertex.shape[0]
+    capacity = 256
+    rows = room(goal.blank, results.maxima, capacity, width, slots)
+    for k in range(partitions.shape[0]):
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
+        if lanes.offsets[k] == lanes.offsets[k + 1]:
+            continue
+        rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             stop = min(window + width, lanes.offsets[k + 1])
             first, last = _extent(lanes, window, stop)
-            if first >= last and carried.shape[0] == 0:
-                for w in range(window, stop):
-                    words[w] = 0
-                    maxima[w] = NOTHING
+            if first >= last and goal.carried.shape[0] == 0:
+                results.words[window:stop] = 0
+                results.maxima[window:stop] = nothing_in(results.maxima)
                 continue
-            if automaton.rank_operator.shape[0] > 0:
-                rank_chunk(automaton, whole, first - begin, last - first, ranks, scratch)
-            used = 1
-            for index in range(indexes):
-                base[index] = used
-                kind = automaton.index_kind[index]
-                if kind == FREE:
-                    used += 1
-                elif kind == BOX:
-                    box_trees.build(automaton, events, trees, ordinal[index], index, first, last)
-                    size = trees.size[ordinal[index]]
-                    used += nodes_for(size) + size
-                elif kind == SCAN:
-                    scan_lists.reset(automaton, lists, ordinal[index], index, ranks)
-                    used += last - first
-                else:
-                    r = automaton.link_rank[automaton.index_link[index]]
-                    used += fenwick.rows_for(kind, ranks.distinct[r])
-            if used + waiting > capacity:
-                capacity = used + waiting + (used + waiting) // 2
-                rows = room(blank, capacity, width, adds, maxes)
-            if stop - window == width:
-                clear(rows, 0, used)
-            else:
-                here = span(rows, 0, stop - window)
-                for row in range(used):
-                    clear_span(rows.store, rows.maxima, here, row)
-            if carried.shape[0] > 0:
-                for w in range(window, stop):
-                    for at in range(carried.shape[1]):
-                        put(rows.store, at // adds * cells + (w - window) * adds + at % adds, carried[w, at])
-            sweep(
-                automaton,
-                events,
-                lanes,
-                rows,
-                base,
-                ordinal,
-                trees,
-                lists,
-                ranks,
-                window,
-                stop,
-                first,
-                last,
-                used,
-                events.required[p],
-                pending_state,
-                pending_event,
-                pending_low,
-                pending_high,
-                latest,
-                rank_of,
-                lows,
-                highs,
-            )
-            for w in range(window, stop):
-                for limb in range(adds * per_number):
-                    # Words of one number lie ``cells`` apart.
-                    words[w, limb] = word(rows.store, limb // adds * cells + (w - window) * adds + limb % adds)
-                for x in range(maxes):
-                    maxima[w, x] = rows.maxima[(w - window) * maxes + x]
-            if carried.shape[0] > 0:
-                for w in range(window, stop):
-                    for at in range(carried.shape[1]):
-                        carried[w, at] = word(rows.store, at // adds * cells + (w - window) * adds + at % adds)
+            # Places of the whole partition, or of these events among themselves where the tree would be too sparse.
+            ranks, origin = area.whole, begin
+            if not dense_enough(area.whole, last - first):
+                rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
+                ranks, origin = area.part, first
+            used = reset(way.states.index, way.base, ranks, extra, first, last)
+            if used + vertices > capacity:
+                capacity = used + vertices + (used + vertices) // 2
+                rows = room(goal.blank, results.maxima, capacity, width, slots)
+            clear_rows(rows, used, stop - window)
+            _carry(rows.store, width, window, stop, goal.carried, True)
+            chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]])
+            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest)
+            _carry(rows.store, width, window, stop, goal.carried, False)
+            _write(rows.store, rows.maxima, width, slots, window, stop, results)
             if overflowed(rows.store):
-                failed[k] = 1
+                results.failed[k] = 1
                 break
 
 
 @inner
-def _largest(events: Events, lanes: Lanes, partitions: NDArray[np.int64], width: int) -> tuple[int, int]:
-    """The most events that any ``width`` windows span, and any partition holds."""
+def _carry(store: Store, width: int, window: int, stop: int, carried: NDArray[Any], into: bool) -> None:
+    """Copy the first rows (the result, then the totals of FREE indexes) from ``carried``, or back to it."""
+    if carried.shape[0] == 0:
+        return
+    for w in range(window, stop):
+        for at in range(carried.shape[1]):
+            cell = at * width + (w - window)
+            if into:
+                put(store, cell, carried[w, at])
+            else:
+                carried[w, at] = word(store, cell)
+
+
+@inner
+def _write(
+    store: Store, maxima: NDArray[Any], width: int, slots: Slots, window: int, stop: int, results: Results
+) -> None:
+    """Write row 0 out: slots of a window next to each other, then the further words of broad numbers."""
+    for limb in range(words_of(store)):
+        for slot in range(slots.adds):
+            for w in range(window, stop):
+                at = (limb * slots.adds + slot) * width + (w - window)
+                results.words[w, limb * slots.adds + slot] = word(store, at)
+    for slot in range(slots.maxes):
+        for w in range(window, stop):
+            results.maxima[w, slot] = maxima[slot * width + (w - window)]
+
+
+@kernel
+def _largest(events: Events, ptr: NDArray[np.int32], lanes: Lanes, partitions: Int, width: int) -> tuple[int, int, int]:
+    """The most events that any ``width`` windows span and any partition holds, and the most vertices of one tick."""
     chunk = 0
     partition = 0
+    vertices = 0
     for k in range(partitions.shape[0]):
-        p = partitions[k]
-        partition = max(partition, events.offsets[p + 1] - events.offsets[p])
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
+        partition = max(partition, end - begin)
+        vertices = max(vertices, largest_tick(ptr, events, begin, end))
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             low, high = _extent(lanes, window, min(window + width, lanes.offsets[k + 1]))
             chunk = max(chunk, high - low)
-    return chunk, partition
+    return chunk, partition, vertices
 
 
 @inner
 def _extent(lanes: Lanes, window: int, stop: int) -> tuple[int, int]:
+    """The events that at least one of the windows ``[window, stop)`` holds."""
     low = lanes.first[0, window]
     high = low
     started = False

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner
 from greta.kernels.conditions import STACK, linked
-from greta.kernels.fenwick import rank_range
-from greta.kernels.layout import Automaton, Events
-from greta.kernels.numbers import Span, Store, add_span
+from greta.kernels.layout import EQUALS, Conditions, Operands
+from greta.kernels.numbers import Arena, add_row
 from greta.kernels.ranks import SPARSE, Ranks
 
 
@@ -22,13 +21,12 @@ class Scans(NamedTuple):
     event: NDArray[np.int64]
     """[index, vertex]: its event."""
     head: NDArray[np.int64]
-    """[index, rank]: the newest vertex of a rank, or -1, where the link has a rank comparison."""
+    """[index, place]: the newest vertex at a place, or -1, where the link has a rank comparison."""
     older: NDArray[np.int64]
-    """[index, vertex]: the next older vertex of the same rank, or -1."""
+    """[index, vertex]: the next older vertex at the same place, or -1."""
     stack: NDArray[np.float64]
 
 
-@kernel
 def new_scans(indexes: int, events: int) -> Scans:
     """Room for so many SCAN indexes over so many events."""
     if indexes == 0:
@@ -42,75 +40,72 @@ def new_scans(indexes: int, events: int) -> Scans:
     )
 
 
+class List(NamedTuple):
+    """One SCAN index: which list, its link, where its rows start; its rank comparison (or -1), operator and stride, and
+    the event that ranks are counted from."""
+
+    number: int
+    link: int
+    base: int
+    rank: int
+    operator: int
+    stride: int
+    origin: int
+
+
 @inner
-def reset(automaton: Automaton, scans: Scans, s: int, index: int, ranks: Ranks) -> None:
-    """Forget all vertices of one index."""
+def reset(scans: Scans, s: int, places: int) -> None:
+    """Forget all vertices of one index, at so many places."""
     scans.size[s] = 0
-    r = automaton.link_rank[automaton.index_link[index]]
-    if r >= 0:
-        scans.head[s, : ranks.distinct[r]] = -1
+    scans.head[s, :places] = -1
 
 
 @inner
-def insert(
-    automaton: Automaton,
-    store: Store,
-    maxima: NDArray[np.int64],
-    lanes: Span,
-    base: int,
-    scans: Scans,
-    s: int,
-    index: int,
-    ranks: Ranks,
-    first: int,
-    i: int,
-    row: int,
-) -> None:
+def insert(arena: Arena, scans: Scans, kept: List, ranks: Ranks, i: int, row: int, low: int, high: int) -> None:
     """Keep the vertex of event ``i``; NULL in the rank comparison: it can link to nothing."""
-    r = automaton.link_rank[automaton.index_link[index]]
+    s = kept.number
     at = scans.size[s]
-    if r >= 0:
-        rank = ranks.previous[r, i - first]
-        if rank < 0:
+    if kept.rank >= 0:
+        place = ranks.place[kept.rank, i - kept.origin]
+        if place < 0:
             return
-        scans.older[s, at] = scans.head[s, rank]
-        scans.head[s, rank] = at
+        scans.older[s, at] = scans.head[s, place]
+        scans.head[s, place] = at
     scans.event[s, at] = i
     scans.size[s] = at + 1
-    add_span(store, maxima, lanes, base + at, row)
+    add_row(arena, kept.base + at, row, low, high)
 
 
 @inner
 def query(
-    automaton: Automaton,
-    events: Events,
-    store: Store,
-    maxima: NDArray[np.int64],
-    lanes: Span,
-    base: int,
+    arena: Arena,
+    conditions: Conditions,
+    operands: Operands,
     scans: Scans,
-    s: int,
-    index: int,
+    kept: List,
     ranks: Ranks,
-    first: int,
     j: int,
     into: int,
+    low: int,
+    high: int,
 ) -> None:
     """Add to row ``into`` the vertices that may come right before event ``j``."""
-    link = automaton.index_link[index]
-    r = automaton.link_rank[link]
+    s, r = kept.number, kept.rank
     if r < 0:
         for at in range(scans.size[s]):
-            if linked(automaton, events, link, scans.event[s, at], j, scans.stack):
-                add_span(store, maxima, lanes, into, base + at)
+            if linked(conditions, operands, kept.link, scans.event[s, at], j, scans.stack):
+                add_row(arena, into, kept.base + at, low, high)
         return
-    rank = ranks.next[r, j - first]
-    if rank < 0:
+    reach = ranks.reach[r, j - kept.origin]
+    if reach < 0:
         return
-    low, high = rank_range(automaton, ranks, r, rank)
-    for here in range(low, high):
-        at = scans.head[s, here]
+    begin = ranks.first[r, j - kept.origin] if kept.stride > 0 else 0
+    end = begin + reach
+    if kept.operator == EQUALS:
+        begin, end = reach, reach + 1
+    for place in range(begin, end):
+        at = scans.head[s, place]
         while at >= 0:
-            if linked(automaton, events, link, scans.event[s, at], j, scans.stack):
-                add_span(store, maxima, lanes, into, base + at)
+            if linked(conditions, operands, kept.link, scans.event[s, at], j, scans.stack):
+                add_row(arena, into, kept.base + at, low, high)
             at = scans.older[s, at]

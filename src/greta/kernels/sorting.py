@@ -127,8 +127,9 @@ def sort_pairs(
         passes += 1
         shift += np.uint64(_BITS)
     if passes % 2 == 1:
-        keys_scratch[:n] = keys[:n]
-        items_scratch[:n] = items[:n]
+        for i in range(n):
+            keys_scratch[i] = keys[i]
+            items_scratch[i] = items[i]
 
 
 @inner

@@ -2,26 +2,62 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels import boxes as box_trees
-from greta.kernels import fenwick
-from greta.kernels import scans as scan_lists
-from greta.kernels.boxes import Boxes
-from greta.kernels.compiler import inner
-from greta.kernels.layout import BOX, FREE, SCAN, Automaton, Events, Lanes
-from greta.kernels.numbers import Rows, add_one, add_product, add_span, clear_span, is_zero, span
+from greta.kernels.compiler import inner, small
+from greta.kernels.indexes import Chunk, Extra, insert, query
+from greta.kernels.layout import (
+    BEGIN_FIRST,
+    BEGIN_LAST,
+    CLIP,
+    END,
+    IN_FIRST,
+    IN_LAST,
+    OUT_FIRST,
+    OUT_LAST,
+    PART_FIRST,
+    PART_LAST,
+    SEEN,
+    START,
+    Events,
+    Int,
+    Lanes,
+    Small,
+    States,
+    Steps,
+    Weights,
+)
+from greta.kernels.numbers import Arena, add_result, clear, first_extreme, is_alive, start
 from greta.kernels.ranks import Ranks
-from greta.kernels.scans import Scans
+from greta.kernels.steps import take_steps
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 
 
+class Tick(NamedTuple):
+    """The vertices of the current tick: they join the indexes only when it ends."""
+
+    vertex: Int
+    """[vertex, (state, event, first lane, one past the last lane)]"""
+    lows: Int
+    highs: Int
+    """Per clip: the windows that hold the current event."""
+
+
+def new_tick(vertices: int, clips: int) -> Tick:
+    """Room for so many vertices."""
+    return Tick(
+        np.empty((vertices, 4), dtype=np.int64), np.empty(clips, dtype=np.int64), np.empty(clips, dtype=np.int64)
+    )
+
+
 @inner
-def largest_tick(automaton: Automaton, events: Events, first: int, last: int) -> int:
-    """The most vertices that one tick can bring."""
+def largest_tick(ptr: Small, events: Events, first: int, last: int) -> int:
+    """The most vertices that one tick can bring; ``ptr``: the states that a variable enters."""
     most = 0
     here = 0
     for i in range(first, last):
@@ -31,75 +67,53 @@ def largest_tick(automaton: Automaton, events: Events, first: int, last: int) ->
         variable = 0
         while mask != _NONE:
             if mask & _ONE != _NONE:
-                here += automaton.states_ptr[variable + 1] - automaton.states_ptr[variable]
+                here += ptr[variable + 1] - ptr[variable]
             mask >>= _ONE
             variable += 1
         most = max(most, here)
     return most
 
 
+class Way(NamedTuple):
+    """What a sweep reads besides the events: the automaton, and the windows."""
+
+    states: States
+    steps: Steps
+    lanes: Lanes
+    base: Int
+    """Per index: its first row."""
+
+
 @inner
 def sweep(
-    automaton: Automaton,
+    arena: Arena,
+    way: Way,
     events: Events,
-    lanes: Lanes,
-    rows: Rows,
-    base: NDArray[np.int64],
-    ordinal: NDArray[np.int64],
-    trees: Boxes,
-    lists: Scans,
+    weights: Weights,
     ranks: Ranks,
-    window: int,
-    stop: int,
-    first: int,
-    last: int,
+    extra: Extra | None,
+    tick: Tick,
+    chunk: Chunk,
     free_row: int,
-    required: int,
-    pending_state: NDArray[np.int64],
-    pending_event: NDArray[np.int64],
-    pending_low: NDArray[np.int64],
-    pending_high: NDArray[np.int64],
-    latest: NDArray[np.int64],
-    rank_of: NDArray[np.int64],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
+    latest: NDArray[np.float64],
 ) -> None:
-    """Read the events ``[first, last)`` once for the windows ``[window, stop)``; row 0 collects the results.
+    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are scratch.
 
-    Arrays of the inner loops are taken out of their tuples first: a call that is handed a tuple costs more than
-    the work of most vertices.
+    If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there.
     """
-    adds = automaton.adds.shape[0]
-    maxes = automaton.maxes.shape[0]
-    store, maxima, words = rows.store, rows.maxima, rows.words
-    time = events.time
-    masks = events.mask
-    states_ptr, states = automaton.states_ptr, automaton.states
-    start, end, seen, clips = automaton.start, automaton.end, automaton.seen, automaton.clip
-    in_ptr, in_index = automaton.in_ptr, automaton.in_index
-    out_ptr, out_index = automaton.out_ptr, automaton.out_index
-    kinds = automaton.index_kind
-    lane_first, lane_last = lanes.first, lanes.last
-    rank_next, rank_previous, distinct = ranks.next, ranks.previous, ranks.distinct
-    bucket_first, bucket_last = ranks.bucket_first, ranks.bucket_last
-    operators, strides = automaton.rank_operator, automaton.rank_stride
-    lows[:] = window
-    highs[:] = window
-    i = first
-    while i < last:
-        tick = time[i]
+    states, steps, base = way.states, way.steps, way.base
+    state_of, incoming, outgoing = states.state, states.incoming, states.outgoing
+    time, masks = events.time, events.mask
+    origin = chunk.origin
+    tick.lows[:] = chunk.window
+    tick.highs[:] = chunk.window
+    i = chunk.first
+    while i < chunk.last:
+        instant = time[i]
         waiting = 0
-        while i < last and time[i] == tick:
-            # Bounds never fall from window to window, so the lanes that hold an event are next to each other.
-            for clip in range(lows.shape[0]):
-                low = lows[clip]
-                while low < stop and lane_last[clip, low] <= i:
-                    low += 1
-                high = max(highs[clip], low)
-                while high < stop and lane_first[clip, high] <= i:
-                    high += 1
-                lows[clip] = low
-                highs[clip] = high
+        # Every event of the tick makes its vertices from what lies before the tick.
+        while i < chunk.last and time[i] == instant:
+            _move_on(way.lanes, tick, chunk.stop, i)
             mask = masks[i]
             variable = 0
             while mask != _NONE:
@@ -107,166 +121,57 @@ def sweep(
                     mask >>= _ONE
                     variable += 1
                     continue
-                for at in range(states_ptr[variable], states_ptr[variable + 1]):
-                    state = states[at]
-                    low = lows[clips[state]] - window
-                    high = highs[clips[state]] - window
+                for at in range(states.ptr[variable], states.ptr[variable + 1]):
+                    state = states.entered[at]
+                    low = tick.lows[state_of[state, CLIP]] - chunk.window
+                    high = tick.highs[state_of[state, CLIP]] - chunk.window
                     if low >= high:
                         continue
                     row = free_row + waiting
-                    lanes_here = span(rows, low, high)
-                    clear_span(store, maxima, lanes_here, row)
-                    alive = False
-                    if start[state] != 0:
-                        add_one(store, row * words + lanes_here.skip, high - low, adds)
-                        alive = True
-                    for into in range(in_ptr[state], in_ptr[state + 1]):
-                        index = in_index[into]
-                        kind = kinds[index]
-                        if kind == FREE:
-                            add_span(store, maxima, lanes_here, row, base[index])
-                        elif kind == BOX:
-                            box_trees.query(
-                                automaton,
-                                events,
-                                store,
-                                maxima,
-                                lanes_here,
-                                base[index],
-                                trees,
-                                ordinal[index],
-                                index,
-                                i,
-                                row,
-                                first,
-                            )
-                        elif kind == SCAN:
-                            scan_lists.query(
-                                automaton,
-                                events,
-                                store,
-                                maxima,
-                                lanes_here,
-                                base[index],
-                                lists,
-                                ordinal[index],
-                                index,
-                                ranks,
-                                first,
-                                i,
-                                row,
-                            )
-                        else:
-                            r = rank_of[index]
-                            rank = rank_next[r, i - first]
-                            if rank >= 0:
-                                one, two = 0, distinct[r]
-                                if strides[r] > 0:
-                                    one, two = bucket_first[r, rank], bucket_last[r, rank]
-                                fenwick.query(
-                                    store,
-                                    maxima,
-                                    lanes_here,
-                                    base[index],
-                                    kind,
-                                    operators[r],
-                                    distinct[r],
-                                    one,
-                                    two,
-                                    rank,
-                                    row,
-                                )
-                    if not alive:
-                        for lane in range(low, high):
-                            if not is_zero(store, row * words + lane * adds):
-                                alive = True
-                                break
-                        if not alive:
-                            continue
-                    if adds > 1 or maxes > 0:
-                        take_part(automaton, events, rows, state, i, row, low, high)
-                    if end[state] != 0 and seen[state] == required:
-                        add_span(store, maxima, lanes_here, 0, row)
+                    clear(arena, row, low, high)
+                    if state_of[state, START] != 0:
+                        start(arena, row, low, high, steps.start_adds, steps.start_maxes)
+                        first, last = state_of[state, BEGIN_FIRST], state_of[state, BEGIN_LAST]
+                        if first < last:
+                            take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
+                    for into in range(state_of[state, IN_FIRST], state_of[state, IN_LAST]):
+                        query(arena, states, base, ranks, extra, incoming[into], i, origin, row, (low, high))
+                    if not is_alive(arena, row, low, high):
+                        continue
+                    first, last = state_of[state, PART_FIRST], state_of[state, PART_LAST]
+                    if first < last:
+                        take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
+                    if state_of[state, END] != 0 and state_of[state, SEEN] == chunk.required:
+                        add_result(arena, row, low, high)
                         if latest.shape[0] > 0:
-                            latest[i] = max(latest[i], maxima[row * rows.extremes])
-                    if out_ptr[state] < out_ptr[state + 1]:
-                        pending_state[waiting] = state
-                        pending_event[waiting] = i
-                        pending_low[waiting] = low
-                        pending_high[waiting] = high
+                            latest[i] = max(latest[i], first_extreme(arena, row))
+                    if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
+                        tick.vertex[waiting, 0] = state
+                        tick.vertex[waiting, 1] = i
+                        tick.vertex[waiting, 2] = low
+                        tick.vertex[waiting, 3] = high
                         waiting += 1
                 mask >>= _ONE
                 variable += 1
             i += 1
+        # The tick is over: its vertices may come before what follows.
         for at in range(waiting):
-            state = pending_state[at]
-            event = pending_event[at]
-            row = free_row + at
-            lanes_here = span(rows, pending_low[at], pending_high[at])
-            for out in range(out_ptr[state], out_ptr[state + 1]):
-                index = out_index[out]
-                kind = kinds[index]
-                if kind == FREE:
-                    add_span(store, maxima, lanes_here, base[index], row)
-                elif kind == BOX:
-                    box_trees.insert(store, maxima, lanes_here, base[index], trees, ordinal[index], event - first, row)
-                elif kind == SCAN:
-                    scan_lists.insert(
-                        automaton,
-                        store,
-                        maxima,
-                        lanes_here,
-                        base[index],
-                        lists,
-                        ordinal[index],
-                        index,
-                        ranks,
-                        first,
-                        event,
-                        row,
-                    )
-                else:
-                    r = rank_of[index]
-                    rank = rank_previous[r, event - first]
-                    if rank >= 0:
-                        one, two = 0, distinct[r]
-                        if strides[r] > 0:
-                            one, two = bucket_first[r, rank], bucket_last[r, rank]
-                        fenwick.insert(
-                            store,
-                            maxima,
-                            lanes_here,
-                            base[index],
-                            kind,
-                            operators[r],
-                            distinct[r],
-                            one,
-                            two,
-                            rank,
-                            row,
-                        )
+            state = tick.vertex[at, 0]
+            reached = (tick.vertex[at, 2], tick.vertex[at, 3])
+            for out in range(state_of[state, OUT_FIRST], state_of[state, OUT_LAST]):
+                event = tick.vertex[at, 1]
+                insert(arena, states, base, ranks, extra, outgoing[out], event, origin, free_row + at, reached)
 
 
-@inner
-def take_part(
-    automaton: Automaton, events: Events, rows: Rows, state: int, i: int, row: int, low: int, high: int
-) -> None:
-    """Add the event's own share to its row: weight × count, and its extremes where a trend reaches it."""
-    adds = rows.adds
-    at = row * rows.words + low * adds
-    for slot in range(1, adds):
-        if automaton.adds[slot, state] != 0:
-            column = automaton.add_column[slot]
-            if column < 0:
-                add_product(rows.store, at, high - low, adds, slot, 1.0, 1)
-            elif events.doubles.shape[0] > 0:
-                add_product(rows.store, at, high - low, adds, slot, events.doubles[column, i], 0)
-            else:
-                add_product(rows.store, at, high - low, adds, slot, 0.0, events.integers[column, i])
-    for slot in range(rows.maxes):
-        if automaton.maxes[slot, state] != 0:
-            value = events.ranks[automaton.max_column[slot], i]
-            for lane in range(low, high):
-                cell = row * rows.extremes + lane * rows.maxes + slot
-                if value > rows.maxima[cell] and not is_zero(rows.store, row * rows.words + lane * adds):
-                    rows.maxima[cell] = value
+@small
+def _move_on(lanes: Lanes, tick: Tick, stop: int, i: int) -> None:
+    """Find the windows that hold event ``i``: bounds never fall from window to window, so they are next to each other."""
+    for clip in range(tick.lows.shape[0]):
+        low = tick.lows[clip]
+        while low < stop and lanes.last[clip, low] <= i:
+            low += 1
+        high = max(tick.highs[clip], low)
+        while high < stop and lanes.first[clip, high] <= i:
+            high += 1
+        tick.lows[clip] = low
+        tick.highs[clip] = high

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 
 Int = NDArray[np.int64]
 

@@ -12,15 +12,16 @@ from typing import Any, cast
 from lark.lexer import Token
 
 from greta.errors import QuerySyntaxError, Span, did_you_mean
+from greta.lang.measures import read_aggregate, read_part
 from greta.lang.nodes import (
     Aggregate,
-    AggregateFunction,
     And,
     Arithmetic,
     ArithmeticOperator,
     Atom,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     ComparisonOperator,
     Conjunction,
@@ -30,6 +31,7 @@ from greta.lang.nodes import (
     EquivalenceAttribute,
     Expression,
     GroupAttribute,
+    MathFunction,
     Maybe,
     Name,
     Negation,
@@ -40,12 +42,14 @@ from greta.lang.nodes import (
     Pattern,
     Plus,
     Repeat,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
     Text,
+    TrendAggregate,
+    ValuePart,
 )
 from greta.lang.values import read_bound, read_duration, read_number
 from greta.lang.words import upper
@@ -74,7 +78,7 @@ class Clause:
 class Clauses:
     """All that was read, before the clauses are checked against each other."""
 
-    returns: tuple[ReturnAttribute | ReturnAggregate, ...]
+    returns: tuple[ReturnAttribute | ReturnValue, ...]
     pattern: Pattern
     optional: tuple[Clause, ...]
 
@@ -83,7 +87,7 @@ class Builder:
     """One method per rule of ``grammar.lark``; each gets the rule's parts, tokens included."""
 
     def query(self, parts: Children) -> Clauses:
-        returns = tuple(part for part in parts if isinstance(part, ReturnAttribute | ReturnAggregate))
+        returns = tuple(part for part in parts if isinstance(part, ReturnAttribute | ReturnValue))
         optional = tuple(part for part in parts if isinstance(part, Clause))
         return Clauses(returns, parts[len(parts) - len(optional) - 1], optional)
 
@@ -102,6 +106,9 @@ class Builder:
             )
         return Clause("SEMANTICS", Semantics(name), _span(parts))
 
+    def maximal(self, parts: Children) -> Clause:
+        return Clause("MAXIMAL", True, _span(parts))
+
     def min_length(self, parts: Children) -> Clause:
         least = read_bound(parts[1], _span(parts[1:]))
         if least == 0:
@@ -118,8 +125,10 @@ class Builder:
         return Clause("WHERE", conjuncts, _span(parts))
 
     def group_by(self, parts: Children) -> Clause:
-        names = tuple(GroupAttribute(word.value, word.span) for word in _words(parts))
-        return Clause("GROUP-BY", names, _span(parts))
+        return Clause("GROUP-BY", tuple(_between_signs(parts)), _span(parts))
+
+    def grouped_by(self, parts: Children) -> GroupAttribute:
+        return GroupAttribute(*_attribute_path(parts), _span(parts))
 
     def having(self, parts: Children) -> Clause:
         return Clause("HAVING", parts[1], _span(parts))
@@ -137,37 +146,28 @@ class Builder:
     # RETURN
 
     def return_attribute(self, parts: Children) -> ReturnAttribute:
-        return ReturnAttribute(parts[0].value, _span(parts))
+        return ReturnAttribute(*_attribute_path(parts), _span(parts))
 
-    def return_aggregate(self, parts: Children) -> ReturnAggregate:
-        aggregate = parts[0]
-        name = parts[2].value if len(parts) == 3 else aggregate.default_name
-        return ReturnAggregate(aggregate, name, _span(parts))
+    def return_value(self, parts: Children) -> ReturnValue:
+        expression = parts[0]
+        if len(parts) == 3:
+            return ReturnValue(expression, parts[2].value, _span(parts))
+        if isinstance(expression, Aggregate | TrendAggregate):
+            return ReturnValue(expression, expression.default_name, _span(parts))
+        raise QuerySyntaxError(
+            "a computed column needs a name",
+            span=_span(parts),
+            hint="name it with AS: COUNT(S) / COUNT(*) AS mean_length",
+        )
 
-    def aggregate(self, parts: Children) -> Aggregate:
-        function = cast("AggregateFunction", upper(parts[0]))
-        span = _span(parts)
-        match function, parts[2:-1]:
-            case "COUNT", [Token(type="STAR")]:
-                return Aggregate("COUNT", span=span)
-            case "COUNT", [Word(value=variable)]:
-                return Aggregate("COUNT", variable, span=span)
-            case "COUNT", [Word(value=variable), _, Word()]:
-                message, hint = "COUNT counts events, not attributes", f"write COUNT({variable}) or COUNT(*)"
-            case "COUNT", _:
-                message, hint = (
-                    "COUNT needs to know what to count",
-                    "COUNT(*) counts trends, COUNT(S) events of S",
-                )
-            case _, [Word(value=variable), _, Word(value=attribute)]:
-                return Aggregate(function, variable, attribute, span)
-            case _, [Word(value=name)]:
-                message = f"{function} needs a variable and its attribute"
-                hint = f"write {function}({name}.attribute) if {name} is a variable, {function}(S.{name}) if not"
-            case _:
-                message = f"{function} needs a variable and its attribute"
-                hint = f"write {function}(S.price), with a variable of the pattern"
-        raise QuerySyntaxError(message, span=span, hint=hint)
+    def aggregate(self, parts: Children) -> Aggregate | TrendAggregate:
+        return read_aggregate(upper(parts[0]), *_argument(parts), _span(parts))
+
+    def value_part(self, parts: Children) -> ValuePart:
+        return read_part(upper(parts[0]), *_argument(parts), _span(parts))
+
+    def call(self, parts: Children) -> Call:
+        return Call(cast("MathFunction", upper(parts[0])), parts[2], _span(parts))
 
     # PATTERN
 
@@ -309,8 +309,16 @@ def _between_signs(parts: Children) -> list[Any]:
     return [part for part in parts if not isinstance(part, Token)]
 
 
-def _words(parts: Children) -> list[Word]:
-    return [part for part in parts if isinstance(part, Word)]
+def _attribute_path(parts: Children) -> tuple[str, str | None]:
+    """Attribute and variable of ``price`` and ``S.price``."""
+    return parts[-1].value, parts[0].value if len(parts) == 3 else None
+
+
+def _argument(parts: Children) -> tuple[bool, Any]:
+    """What stands in ``FUNCTION(...)``: whether it is a star, and the measure, None where there is none."""
+    inside = parts[2:-1]
+    star = bool(inside) and isinstance(inside[0], Token)
+    return star, None if star or not inside else inside[0]
 
 
 def _span(parts: Children) -> Span:

@@ -9,16 +9,19 @@ from greta.lang.builder import Clause, Clauses
 from greta.lang.lexer import MAX_DEPTH, too_deep
 from greta.lang.nodes import (
     Aggregate,
+    Arithmetic,
     Atom,
     Attribute,
+    Call,
     Equivalence,
     Expression,
     Name,
     Pattern,
     Query,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
+    TrendAggregate,
     Within,
 )
 from greta.lang.walk import Node, walk
@@ -29,6 +32,9 @@ def assemble(clauses: Clauses, text: str) -> Query:
     """Put the clauses together, in any order; the first rule that they break is the error raised."""
     _check_depth(clauses.pattern)
     _check_output_names(clauses.returns)
+    for returned in clauses.returns:
+        if isinstance(returned, ReturnValue):
+            _check_computed(returned.expression)
     said: dict[str, Clause] = {}
     for clause in clauses.optional:
         if clause.keyword in said:
@@ -52,11 +58,13 @@ def assemble(clauses: Clauses, text: str) -> Query:
         returns=clauses.returns,
         pattern=clauses.pattern,
         semantics=value("SEMANTICS", Semantics.ANY),
+        maximal=value("MAXIMAL", False),
         min_length=value("MIN LENGTH", 1),
         where=where,
         group_by=value("GROUP-BY", ()),
         having=having,
         window=_window(said.get("WITHIN"), said.get("SLIDE")),
+        maximal_span=said["MAXIMAL"].span if "MAXIMAL" in said else NOWHERE,
         min_length_span=said["MIN LENGTH"].span if "MIN LENGTH" in said else NOWHERE,
         text=text,
     )
@@ -92,7 +100,7 @@ def _window(within: Clause | None, slide: Clause | None) -> Within | None:
     return Within(within.value, slide.value, within.span | slide.span)
 
 
-def _check_output_names(returns: tuple[ReturnAttribute | ReturnAggregate, ...]) -> None:
+def _check_output_names(returns: tuple[ReturnAttribute | ReturnValue, ...]) -> None:
     seen: set[str] = set()
     for returned in returns:
         if returned.name in seen:
@@ -118,14 +126,45 @@ def _check_where(conjunct: Equivalence | Expression, pattern: Pattern, text: str
                 raise _misplaced_equivalence(node, text)
             case Name():
                 raise _bare_name(node, variable, text)
-            case Aggregate():
+            case Aggregate() | TrendAggregate():
                 raise QuerySyntaxError(
                     "WHERE judges events, before anything is aggregated",
                     span=node.span,
                     hint="conditions on aggregates belong in HAVING: HAVING COUNT(*) > 1000",
                 )
+            case Call():
+                raise _call_in_where(node)
             case _:
                 pass
+
+
+def _call_in_where(call: Call) -> QuerySyntaxError:
+    hint = f"add the computed attribute to the events; over aggregates, {call.function} stands in RETURN and HAVING"
+    if call.function == "ABS":
+        shown = str(call.operand)
+        hint = f"write both comparisons: {shown} < 2 AND {shown} > -2 instead of ABS({shown}) < 2"
+        if len(shown) > 40 or "\n" in shown:
+            hint = "write both comparisons: S.x < 2 AND S.x > -2 instead of ABS(S.x) < 2"
+    return QuerySyntaxError(f"{call.function} is no part of conditions on events", span=call.span, hint=hint)
+
+
+def _check_computed(expression: Expression) -> None:
+    """A returned value is computed from at least one aggregate, with + - * / and functions of one number."""
+    _check_depth(expression)
+    nodes = [node for node, _ in walk(expression)]
+    for node in nodes:
+        if isinstance(node, Arithmetic) and node.operator == "%":
+            raise QuerySyntaxError(
+                "% has no meaning between aggregates",
+                span=node.span,
+                hint="RETURN computes with + - * / and LOG2, LOG10, LN, SQRT, ABS",
+            )
+    if not any(isinstance(node, Aggregate | TrendAggregate) for node in nodes):
+        raise QuerySyntaxError(
+            "a column without an aggregate is the same in every row",
+            span=expression.span,
+            hint="compute it from aggregates: COUNT(S) / COUNT(*) AS mean_length",
+        )
 
 
 def _check_having(having: Expression, text: str) -> None:

@@ -42,10 +42,13 @@ class Stop:
         return self.found.word if self.found else ""
 
 
+_NAMES = frozenset({"NAME", "QUOTED", "FUNCTION", "VALUE", "CALL", "NEXT"})
+"""All that may stand where a name does."""
+
 _EXPECTATIONS: tuple[tuple[str, frozenset[str], str], ...] = (
     (
         "SEQ",
-        frozenset({"SEQ", "NOT", "LPAR", "NAME", "QUOTED", "FUNCTION", "NEXT"}),
+        frozenset({"SEQ", "NOT", "LPAR", *_NAMES}),
         "a pattern such as Stock S+",
     ),
     (
@@ -60,10 +63,7 @@ _EXPECTATIONS: tuple[tuple[str, frozenset[str], str], ...] = (
                 "MINUS",
                 "NUMBER",
                 "TEXT",
-                "NAME",
-                "QUOTED",
-                "FUNCTION",
-                "NEXT",
+                *_NAMES,
             }
         ),
         "a value such as S.price",
@@ -77,13 +77,13 @@ _EXPECTATIONS: tuple[tuple[str, frozenset[str], str], ...] = (
     ("COMPARISON", frozenset({"COMPARISON"}), "a comparison"),
     (
         "WITHIN",
-        frozenset({"SEMANTICS", "MIN_LENGTH", "WHERE", "GROUP_BY", "HAVING", "WITHIN", "SLIDE"}),
+        frozenset({"SEMANTICS", "MAXIMAL", "MIN_LENGTH", "WHERE", "GROUP_BY", "HAVING", "WITHIN", "SLIDE"}),
         "another clause",
     ),
     ("SELECTION", frozenset({"SELECTION"}), "an event selection such as skip-till-any-match"),
     ("NUMBER", frozenset({"NUMBER", "MINUS"}), "a number"),
     ("MINUS", frozenset({"PLUS", "MINUS"}), "an operator"),
-    ("NAME", frozenset({"NAME", "QUOTED", "FUNCTION", "NEXT"}), "a name"),
+    ("NAME", _NAMES, "a name"),
     ("$END", frozenset({"$END"}), "the end of the query"),
 )
 """If the first terminal is accepted, the whole set is spoken of by the phrase."""
@@ -139,6 +139,9 @@ def found_words(stop: Stop) -> str:
 def expected_words(stop: Stop) -> str:
     """``PATTERN, a comma or a name``: the accepted terminals, grouped where a phrase covers several."""
     left = set(stop.accepted)
+    if not left & {"SEQ", "TRUE"} and {"NAME", "NUMBER"} <= left:
+        # In RETURN and inside an aggregate, where a value begins: the name is what people miss.
+        left -= {"LPAR", "MINUS", "NUMBER"}
     phrases: list[str] = []
     for sign, spoken, phrase in _EXPECTATIONS:
         if sign in left:

@@ -13,7 +13,7 @@ from typing import Any
 from lark.lexer import Lexer, LexerState, Token
 
 from greta.errors import QuerySyntaxError, Span
-from greta.lang.words import FUNCTIONS, KEYWORDS, PLAIN_NAME, upper
+from greta.lang.words import KEYWORDS, PLAIN_NAME, TERMINALS, upper
 
 MAX_DEPTH = 100
 """Deepest nesting of a query: parentheses in the text, and levels of the syntax tree."""
@@ -138,7 +138,7 @@ def _word(text: str, found: re.Match[str], accepted: Container[str]) -> tuple[st
         fits = word == first and (kind in accepted or "NAME" not in accepted)
         if fits and (both := pair.match(text, found.start())):
             return kind, both.end()
-    kind = "FUNCTION" if word in FUNCTIONS else word if word in KEYWORDS else "NAME"
+    kind = TERMINALS.get(word) or (word if word in KEYWORDS else "NAME")
     if kind in accepted or "NAME" not in accepted:
         return kind, found.end()
     return "NAME", found.end()

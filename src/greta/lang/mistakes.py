@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from greta.errors import QuerySyntaxError, Span, did_you_mean
 from greta.lang.expected import Piece, Stop, example_for, found_words, message_for, place_of, read_pieces
-from greta.lang.words import CLAUSES, FUNCTIONS, KEYWORDS, quoted
+from greta.lang.words import CLAUSES, FUNCTIONS, KEYWORDS, MATH_FUNCTIONS, VALUE_FUNCTIONS, quoted
 
 _FOREIGN = {
     "SELECT": "write RETURN instead of SELECT: RETURN COUNT(*) PATTERN Stock S+",
@@ -20,6 +20,18 @@ _FOREIGN = {
     "LIMIT": "HAVING chooses rows: HAVING COUNT(*) > 1000",
     "XOR": "write it with AND, OR and NOT",
     "MOD": "write % for the remainder: S.price % 2 = 0",
+}
+
+_UNKNOWN_FUNCTIONS = {
+    "PREV": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
+    "PREVIOUS": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
+    "LAG": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
+    "LEAD": "write NEXT(S).price for the event after S",
+    "MEDIAN": "a median needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
+    "LENGTH": "a trend's number of events is COUNT(*): MAX(COUNT(*)) is that of the longest",
+    "STDEV": "did you mean STDDEV?",
+    "VARIANCE": "STDDEV is its square root: STDDEV(SUM(S.price)) * STDDEV(SUM(S.price)) AS variance",
+    "LOG": "say which: LN, LOG2 or LOG10",
 }
 
 
@@ -60,6 +72,63 @@ def _two_words(stop: Stop) -> str:
     return f"{stop.word} {following.word}"
 
 
+def _not_a_function(stop: Stop) -> QuerySyntaxError | None:
+    """``PREV(S).price``, and ``FIRST(S.price)`` where no aggregate stands around it."""
+    called = stop.last()
+    if stop.found is None or stop.found.text != "(" or called.kind != "WORD":
+        return None
+    if called.word in VALUE_FUNCTIONS:
+        clause = next((piece.word for piece in reversed(stop.before) if piece.word in CLAUSES), "")
+        example = "DURATION(*)" if called.word == "DURATION" else f"{called.word}(S.price)"
+        hint = f"aggregate it over the trends: AVG({example})"
+        if clause == "WHERE":
+            hint = f"WHERE judges an event, or an event and the next; in RETURN and HAVING, {hint}"
+        return QuerySyntaxError(f"{called.text} is a value of a whole trend", span=called.span, hint=hint)
+    if called.word in _UNKNOWN_FUNCTIONS:
+        return QuerySyntaxError(
+            f"{called.text} is not a function", span=called.span, hint=_UNKNOWN_FUNCTIONS[called.word]
+        )
+    return None
+
+
+def _distinct(stop: Stop) -> QuerySyntaxError | None:
+    """``COUNT(DISTINCT S.price)``"""
+    if stop.last().word != "DISTINCT" or stop.found is None or stop.last(2).text != "(":
+        return None
+    return QuerySyntaxError(
+        "DISTINCT is not part of the language: trends share events, and all of them count",
+        span=stop.last().span,
+        hint="COUNT(*) counts trends, COUNT(S) events of S; group by an attribute to tell its values apart",
+    )
+
+
+def _arrow(stop: Stop) -> QuerySyntaxError | None:
+    """``A -> B``"""
+    if stop.found is None or stop.found.text != "-" or not stop.after or stop.after[0].text != ">":
+        return None
+    left = stop.last().text if stop.last().kind == "WORD" else "A+"
+    right = stop.after[1].text if len(stop.after) > 1 and stop.after[1].kind == "WORD" else "B"
+    return QuerySyntaxError(
+        "-> has no meaning here",
+        span=stop.found.span | stop.after[0].span,
+        hint=f"write one after another as SEQ({left}, {right})",
+    )
+
+
+def _computed_from_attribute(stop: Stop) -> QuerySyntaxError | None:
+    """``RETURN S.price * 2``"""
+    if stop.found is None or stop.found.text not in ("+", "-", "*", "/", "%") or "PATTERN" not in stop.accepted:
+        return None
+    path = stop.last().text
+    if stop.last(2).text == ".":
+        path = f"{stop.last(3).text}.{path}"
+    return QuerySyntaxError(
+        f"RETURN computes from aggregates, and {path} is an attribute",
+        span=place_of(stop),
+        hint=f"aggregate it first: AVG({path if '.' in path else 'S.' + path}) {stop.found.text} 2 AS name",
+    )
+
+
 def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
     """A near miss of a keyword that could stand here, or of one that was just taken for a variable."""
     known = [terminal for terminal in stop.accepted if terminal in KEYWORDS]
@@ -78,7 +147,7 @@ def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
     if previous.kind != "WORD" or previous.word in KEYWORDS or stop.found is None:
         return None
     if stop.found.text == "(":
-        guess = did_you_mean(previous.text, [*FUNCTIONS, "NEXT", "SEQ"])
+        guess = did_you_mean(previous.text, [*FUNCTIONS, *MATH_FUNCTIONS, "NEXT", "SEQ"])
         if guess:
             return QuerySyntaxError(f"{previous.text} is not a function", span=previous.span, hint=guess)
     if "WITHIN" in stop.accepted and stop.last(2).kind == "WORD" and len(previous.text) > 2:
@@ -275,6 +344,10 @@ _SLIPS = (
     _chained_comparison,
     _foreign_word,
     _renamed_attribute,
+    _not_a_function,
+    _distinct,
+    _arrow,
+    _computed_from_attribute,
     _missing_before_keyword,
     _unbalanced,
     _misspelt_keyword,

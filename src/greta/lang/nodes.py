@@ -190,6 +190,60 @@ class Aggregate(_PrintedExpression):
         return "_".join(part for part in parts if part is not None)
 
 
+ValueFunction = Literal["COUNT", "SUM", "MIN", "MAX", "FIRST", "LAST", "DURATION"]
+TrendFunction = Literal["MIN", "MAX", "SUM", "AVG", "STDDEV"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePart:
+    """What one trend has: ``COUNT(*)`` events, ``LAST(S.price)``; subtracted from the value where ``negative``.
+
+    ``COUNT(*)`` and ``DURATION(*)`` have no variable, ``COUNT(S)`` has no attribute.
+    """
+
+    function: ValueFunction
+    variable: str | None = None
+    attribute: str | None = None
+    negative: bool = False
+    span: Span = _span()
+
+    def __str__(self) -> str:
+        from greta.lang.printer import print_part
+
+        return print_part(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TrendAggregate(_PrintedExpression):
+    """An aggregate over trends of a value of each: ``AVG(LAST(S.price) - FIRST(S.price))``.
+
+    The value is the sum of its parts, in the order of the text.
+    """
+
+    function: TrendFunction
+    parts: tuple[ValuePart, ...]
+    span: Span = _span()
+
+    @property
+    def default_name(self) -> str:
+        """Column name where the query gives none.
+
+        >>> TrendAggregate("MAX", (ValuePart("COUNT"),)).default_name
+        'max_count'
+        >>> steepness = (ValuePart("LAST", "S", "price"), ValuePart("FIRST", "S", "price", negative=True))
+        >>> TrendAggregate("AVG", steepness).default_name
+        'avg_last_S_price_minus_first_S_price'
+        """
+        words = [self.function.lower()]
+        for at, part in enumerate(self.parts):
+            if part.negative:
+                words.append("minus")
+            elif at:
+                words.append("plus")
+            words += [word for word in (part.function.lower(), part.variable, part.attribute) if word is not None]
+        return "_".join(words)
+
+
 ArithmeticOperator = Literal["+", "-", "*", "/", "%"]
 ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
 
@@ -246,8 +300,33 @@ class Not(_PrintedExpression):
     span: Span = _span()
 
 
+MathFunction = Literal["LOG2", "LOG10", "LN", "SQRT", "ABS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(_PrintedExpression):
+    """``LOG2(COUNT(*))``: a function of one number, in RETURN and HAVING."""
+
+    function: MathFunction
+    operand: Expression
+    span: Span = _span()
+
+
 Expression = (
-    Number | Text | Boolean | Attribute | Name | Aggregate | Arithmetic | Negative | Comparison | And | Or | Not
+    Number
+    | Text
+    | Boolean
+    | Attribute
+    | Name
+    | Aggregate
+    | TrendAggregate
+    | Arithmetic
+    | Negative
+    | Call
+    | Comparison
+    | And
+    | Or
+    | Not
 )
 
 
@@ -273,26 +352,39 @@ class Equivalence:
 
 @dataclass(frozen=True, slots=True)
 class ReturnAttribute:
-    """A grouped attribute in RETURN."""
+    """A grouped attribute in RETURN: ``sector``, or ``P.vehicle`` (``variable`` is P)."""
 
     name: str
+    variable: str | None = None
     span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class ReturnAggregate:
-    """An aggregate in RETURN; ``name`` is the column's name, given by AS or by default."""
+class ReturnValue:
+    """An aggregate in RETURN, or a value computed from aggregates: ``COUNT(S) / COUNT(*) AS mean_length``.
 
-    aggregate: Aggregate
+    ``name`` is the column's name, given by AS or, for an aggregate by itself, by default.
+    """
+
+    expression: Expression
     name: str
     span: Span = _span()
+
+    @property
+    def aggregate(self) -> Aggregate:
+        """The aggregate that is returned as it is."""
+        return cast("Aggregate", self.expression)
+
+
+ReturnAggregate = ReturnValue
 
 
 @dataclass(frozen=True, slots=True)
 class GroupAttribute:
-    """One name of ``GROUP-BY sector, company``."""
+    """One name of ``GROUP-BY sector, P.vehicle``; with a variable, it means the scope ``[P.vehicle]`` too."""
 
     name: str
+    variable: str | None = None
     span: Span = _span()
 
 
@@ -325,14 +417,16 @@ class Semantics(Enum):
 class Query:
     """A whole query. ``where`` holds the conjuncts of WHERE; ``text`` is what was parsed, for errors."""
 
-    returns: tuple[ReturnAttribute | ReturnAggregate, ...]
+    returns: tuple[ReturnAttribute | ReturnValue, ...]
     pattern: Pattern
     semantics: Semantics = Semantics.ANY
+    maximal: bool = False
     min_length: int = 1
     where: tuple[Equivalence | Expression, ...] = ()
     group_by: tuple[GroupAttribute, ...] = ()
     having: Expression | None = None
     window: Within | None = None
+    maximal_span: Span = _span()
     min_length_span: Span = _span()
     text: str | None = field(default=None, compare=False, repr=False)
 

@@ -15,6 +15,7 @@ from greta.lang.nodes import (
     Atom,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Conjunction,
     Disjunction,
@@ -33,19 +34,21 @@ from greta.lang.nodes import (
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
     ReturnAttribute,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
     Text,
+    TrendAggregate,
+    ValuePart,
     Within,
 )
 from greta.lang.words import MILLISECONDS, quoted
 
 # Keywords that the grammar could go on with where a name of each kind stands.
 _BEFORE_TYPE = frozenset({"SEQ", "NOT"})
-_BEFORE_VARIABLE = frozenset({"AND", "OR", "PATTERN", "SEMANTICS", "WHERE", "HAVING", "WITHIN", "SLIDE"})
+_BEFORE_VARIABLE = frozenset({"AND", "OR", "PATTERN", "SEMANTICS", "MAXIMAL", "WHERE", "HAVING", "WITHIN", "SLIDE"})
 _BEFORE_VALUE = frozenset({"NOT", "TRUE", "FALSE"})
 
 
@@ -61,12 +64,14 @@ def print_query(query: Query) -> str:
     lines = [f"RETURN {', '.join(map(_returned, query.returns))}", f"PATTERN {print_pattern(query.pattern)}"]
     if query.semantics is not Semantics.ANY:
         lines.append(f"SEMANTICS {query.semantics.value}")
+    if query.maximal:
+        lines.append("MAXIMAL")
     if query.min_length != 1:
         lines.append(f"MIN LENGTH {query.min_length}")
     if query.where:
         lines.append(f"WHERE {_conjuncts(query.where)}")
     if query.group_by:
-        lines.append(f"GROUP-BY {', '.join(quoted(attribute.name) for attribute in query.group_by)}")
+        lines.append(f"GROUP-BY {', '.join(_path(attribute.variable, attribute.name) for attribute in query.group_by)}")
     if query.having is not None:
         lines.append(f"HAVING {print_expression(query.having)}")
     if query.window is not None:
@@ -123,8 +128,8 @@ def print_expression(expression: Expression) -> str:
             return f"{quoted(variable, reserved=_BEFORE_VALUE)}.{quoted(name)}"
         case Name(name=name):
             return quoted(name, reserved=_BEFORE_VALUE)
-        case Aggregate(function=function, variable=variable, attribute=attribute):
-            return f"{function}({_path(variable, attribute) or '*'})"
+        case Aggregate() | TrendAggregate() | Call():
+            return f"{expression.function}({_argument(expression)})"
         case Or(parts=parts):
             return " OR ".join(_operand(part, 1) for part in parts)
         case And(parts=parts):
@@ -204,11 +209,41 @@ def _path(*parts: str | None) -> str:
     return ".".join(quoted(part) for part in parts if part is not None)
 
 
-def _returned(returned: ReturnAttribute | ReturnAggregate) -> str:
+def print_part(part: ValuePart) -> str:
+    """A part of a value without its sign.
+
+    >>> print_part(ValuePart("LAST", "S", "price", negative=True)), print_part(ValuePart("DURATION"))
+    ('LAST(S.price)', 'DURATION(*)')
+    """
+    return f"{part.function}({_path(part.variable, part.attribute) or '*'})"
+
+
+def _argument(expression: Aggregate | TrendAggregate | Call) -> str:
+    match expression:
+        case Aggregate(variable=variable, attribute=attribute):
+            return _path(variable, attribute) or "*"
+        case TrendAggregate(parts=parts):
+            return _value(parts)
+        case Call(operand=operand):
+            return _operand(operand, 5)
+        case _:
+            assert_never(expression)
+
+
+def _value(parts: tuple[ValuePart, ...]) -> str:
+    first, *others = parts
+    shown = f"{'-' * first.negative}{print_part(first)}"
+    return shown + "".join(f" {'-' if part.negative else '+'} {print_part(part)}" for part in others)
+
+
+def _returned(returned: ReturnAttribute | ReturnValue) -> str:
     if isinstance(returned, ReturnAttribute):
-        return quoted(returned.name)
-    aggregate = print_expression(returned.aggregate)
-    return aggregate if returned.name == returned.aggregate.default_name else f"{aggregate} AS {quoted(returned.name)}"
+        return _path(returned.variable, returned.name)
+    expression = returned.expression
+    shown = print_expression(expression)
+    if isinstance(expression, Aggregate | TrendAggregate) and returned.name == expression.default_name:
+        return shown
+    return f"{shown} AS {quoted(returned.name)}"
 
 
 def _window(window: Within) -> str:

@@ -12,6 +12,7 @@ from greta.lang.nodes import (
     Atom,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Conjunction,
     Disjunction,
@@ -30,6 +31,7 @@ from greta.lang.nodes import (
     Seq,
     Star,
     Text,
+    TrendAggregate,
 )
 
 Node = Pattern | Expression | Equivalence
@@ -44,13 +46,15 @@ def children(node: Node) -> tuple[Node, ...]:
             return conditions
         case Plus(body=body) | Star(body=body) | Maybe(body=body) | Repeat(body=body) | Negation(body=body):
             return (body,)
-        case Not(operand=operand) | Negative(operand=operand):
+        case Not(operand=operand) | Negative(operand=operand) | Call(operand=operand):
             return (operand,)
         case Conjunction(left=one, right=other):
             return (one, other)
         case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
             return (left, right)
-        case Atom() | Equivalence() | Number() | Text() | Boolean() | Attribute() | Name() | Aggregate():
+        case Atom() | Equivalence() | Number() | Text() | Boolean() | Attribute() | Name():
+            return ()
+        case Aggregate() | TrendAggregate():
             return ()
         case _:
             assert_never(node)

@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
-from greta.lang.nodes import AggregateFunction
+from greta.lang.nodes import AggregateFunction, MathFunction, TrendFunction, ValueFunction
 
-FUNCTIONS: tuple[AggregateFunction, ...] = ("COUNT", "MIN", "MAX", "SUM", "AVG")
+EVENT_FUNCTIONS: tuple[AggregateFunction, ...] = get_args(AggregateFunction)
+"""Aggregates over the events of all trends."""
+
+TREND_FUNCTIONS: tuple[TrendFunction, ...] = get_args(TrendFunction)
+"""Aggregates over trends of a value of each."""
+
+VALUE_FUNCTIONS: tuple[ValueFunction, ...] = get_args(ValueFunction)
+"""Values that one trend has."""
+
+MATH_FUNCTIONS: tuple[MathFunction, ...] = get_args(MathFunction)
+"""Functions of one number, over aggregates."""
+
+FUNCTIONS = tuple(dict.fromkeys((*EVENT_FUNCTIONS, *TREND_FUNCTIONS)))
+"""Words that may begin an aggregate."""
+
+TERMINALS = {
+    **dict.fromkeys(map(str, VALUE_FUNCTIONS), "VALUE"),
+    **dict.fromkeys(map(str, FUNCTIONS), "FUNCTION"),
+    **dict.fromkeys(map(str, MATH_FUNCTIONS), "CALL"),
+}
+"""What the grammar calls each word that is followed by an argument in parentheses."""
 
 CLAUSES = (
     "RETURN",
     "PATTERN",
     "SEMANTICS",
+    "MAXIMAL",
     "MIN LENGTH",
     "WHERE",
     "GROUP-BY",
@@ -22,7 +44,7 @@ CLAUSES = (
 
 KEYWORDS = frozenset(
     (
-        *("RETURN", "PATTERN", "SEMANTICS", "WHERE", "HAVING", "WITHIN", "SLIDE"),
+        *("RETURN", "PATTERN", "SEMANTICS", "MAXIMAL", "WHERE", "HAVING", "WITHIN", "SLIDE"),
         *("SEQ", "NOT", "AND", "OR", "AS", "TRUE", "FALSE", "NEXT"),
     )
 )
@@ -39,7 +61,7 @@ UNITS: dict[str, int] = {
     for unit, spellings in {
         "day": "d day days",
         "hour": "h hr hrs hour hours",
-        "minute": "min mins minute minutes",
+        "minute": "m min mins minute minutes",
         "second": "s sec secs second seconds",
         "ms": "ms msec msecs millisecond milliseconds",
     }.items()

@@ -17,12 +17,14 @@ from greta.plan.partitions import set_partitioning
 from greta.plan.predicates import classify_predicates
 from greta.plan.shape import check_shape
 from greta.plan.templates import build_templates
+from greta.plan.trend_values import check_trend_values
 from greta.plan.types import check_types
 from greta.plan.windows import set_window
 
 PASSES = (
     resolve_names,
     check_shape,
+    check_trend_values,
     set_window,
     check_types,
     build_automata,
@@ -73,8 +75,11 @@ def analyze(query: Query | str, schema: Mapping[str, AttributeType] | None = Non
         window=draft.window,
         semantics=query.semantics,
         min_length=query.min_length,
-        slots=tuple(draft.slots),
+        maximal=query.maximal,
+        measures=tuple(draft.measures),
         outputs=tuple(draft.outputs),
+        computed=tuple(draft.computed),
+        columns=tuple(draft.columns),
         having=draft.having,
         attributes=draft.attributes,
         schema=None if schema is None else tuple(schema.items()),

@@ -16,5 +16,5 @@ def collect_attributes(draft: Draft) -> None:
     found += draft.partitioning.common
     found += [scope.attribute for scope in draft.partitioning.scopes]
     found += draft.group
-    found += [slot.attribute for slot in draft.slots if slot.attribute is not None]
+    found += [name for measure in draft.measures for name in measure.attributes]
     draft.attributes = tuple(dict.fromkeys(found))

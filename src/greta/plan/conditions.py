@@ -11,6 +11,7 @@ from greta.lang.nodes import (
     Arithmetic,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     ComparisonOperator,
     Expression,
@@ -69,6 +70,8 @@ def rebuilt(expression: Expression, leaf: Callable[[Expression], Expression]) ->
             return Comparison(comparison, rebuilt(left, leaf), rebuilt(right, leaf), expression.span)
         case Negative(operand=operand):
             return Negative(rebuilt(operand, leaf), expression.span)
+        case Call(function=function, operand=operand):
+            return Call(function, rebuilt(operand, leaf), expression.span)
         case Not(operand=operand):
             return Not(rebuilt(operand, leaf), expression.span)
         case And(parts=parts):

@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from greta.errors import QueryMeaningError, Span, did_you_mean
 from greta.lang.nodes import Expression, Pattern, Query
 from greta.plan.machine import Machine
+from greta.plan.measures import Measure, Trends
 from greta.plan.nodes import (
     AttributeType,
+    Computed,
     EdgePredicate,
     LocalPredicate,
     Output,
     Partitioning,
     Place,
-    Slot,
-    SlotKind,
     Template,
     Window,
 )
@@ -68,8 +68,10 @@ class Draft:
     partitioning: Partitioning = field(default_factory=Partitioning)
     group: tuple[str, ...] = ()
     returned: tuple[str, ...] = ()
-    slots: list[Slot] = field(default_factory=lambda: [Slot(SlotKind.TRENDS)])
+    measures: list[Measure] = field(default_factory=lambda: [Trends()])
     outputs: list[Output] = field(default_factory=list)
+    computed: list[Computed] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
     having: Expression | None = None
     attributes: tuple[str, ...] = ()
     templates: tuple[Template, ...] = ()

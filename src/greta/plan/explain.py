@@ -66,20 +66,23 @@ class Explanation:
             "group": list(plan.group),
             "returned": list(plan.returned),
             "window": window and {"within_ms": window.within, "slide_ms": window.slide, "per_event": window.per_event},
-            "slots": [
-                {"kind": slot.kind.value, "variables": sorted(slot.variables), "attribute": slot.attribute}
-                for slot in plan.slots
+            "measures": [
+                {"combine": measure.combine.value, "meaning": measure.words} for measure in plan.measures
             ],
             "aggregates": [
                 {
                     "name": output.name,
-                    "function": output.function,
-                    "attribute": output.attribute,
-                    "slots": list(output.slots),
+                    "aggregate": print_expression(output.aggregate),
+                    "measures": list(output.measures),
                     "hidden": output.hidden,
                 }
                 for output in plan.outputs
             ],
+            "computed": [
+                {"name": column.name, "expression": print_expression(column.expression)} for column in plan.computed
+            ],
+            "columns": list(plan.columns),
+            "maximal": plan.maximal,
             "having": plan.having and print_expression(plan.having),
             "attributes": list(plan.attributes),
             "cost_per_event": self.cost,

@@ -60,18 +60,26 @@ class Links:
             first, *others = unequal
             ordered, unequal = {first: None}, dict.fromkeys(others)
         residual.extend(Comparison("!=", found.previous, found.next) for found in unequal)
-        if residual:
-            path = AccessPath.GENERAL
-        elif ordered or lasting:
-            path = AccessPath.ORDERED
-        else:
-            path = AccessPath.EQUAL if equal or negations else AccessPath.FREE
+        path = _path(tuple(ordered), bool(residual), len(lasting), bool(equal or negations))
         return Link(predicates, tuple(equal), tuple(ordered), tuple(residual), negations, lasting, path)
 
     def _taken_apart(self, predicate: EdgePredicate) -> Equal | Ordered | None:
         if predicate not in self._compared:
             self._compared[predicate] = separate(predicate.condition, self._draft)
         return self._compared[predicate]
+
+
+def _path(ordered: tuple[Ordered, ...], residual: bool, lasting: int, keyed: bool) -> AccessPath:
+    """The way to sum predecessors; a NOT whose matches last has a cut-off in time, which is one more comparison."""
+    if residual:
+        return AccessPath.GENERAL
+    if len(ordered) + lasting > 1:
+        return AccessPath.RANGES
+    if ordered and ordered[0].operator == "!=":
+        return AccessPath.UNEQUAL
+    if ordered or lasting:
+        return AccessPath.ORDERED
+    return AccessPath.EQUAL if keyed else AccessPath.FREE
 
 
 def separate(condition: Expression, draft: Draft) -> Equal | Ordered | None:

@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from greta.lang.nodes import (
-    AggregateFunction,
+    Aggregate,
+    Arithmetic,
+    Call,
     ComparisonOperator,
     Expression,
     Pattern,
     Query,
     Semantics,
+    TrendAggregate,
 )
+from greta.lang.walk import walk
+from greta.plan.measures import Measure
 
 
 class AttributeType(Enum):
@@ -37,7 +42,11 @@ class AccessPath(Enum):
     EQUAL = "equal"
     """Equalities only: a total per key. O(1)."""
     ORDERED = "ordered"
-    """Comparisons ``f(prev) op g(next)``: a tree that sums ranges. O(log n), O(√n) for two or more."""
+    """One comparison ``f(prev) op g(next)``: a tree that sums ranges. O(log n)."""
+    UNEQUAL = "unequal"
+    """``f(prev) != g(next)``: two such trees. O(log n)."""
+    RANGES = "ranges"
+    """Several comparisons: a tree that sums boxes. O(√n)."""
     GENERAL = "general"
     """Anything else: a scan over the candidates that the other conditions leave. O(n)."""
 
@@ -201,42 +210,38 @@ class Window:
         return -(-self.within // self.slide)
 
 
-class SlotKind(Enum):
-    """The intermediate values that flow along edges (paper, Theorem on aggregate computation)."""
+class Finish(Enum):
+    """How a column of the result is made of measures."""
 
-    TRENDS = "trends"
-    """Number of trends. Always slot 0."""
-    EVENTS = "events"
-    """Number of events of the variables in all trends."""
-    VALUES = "values"
-    """Number of their values that are not NULL."""
+    COUNT = "count"
+    """(measure): as it is."""
     SUM = "sum"
-    MIN = "min"
-    MAX = "max"
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One intermediate value per vertex and window."""
-
-    kind: SlotKind
-    variables: frozenset[str] = frozenset()
-    attribute: str | None = None
+    """(sum, number of summands): NULL where there are none."""
+    MEAN = "mean"
+    """(sum, number of summands)"""
+    DEVIATION = "deviation"
+    """(sum of squares, sum, number of summands): the standard deviation of the population."""
+    EXTREME = "extreme"
+    """(measure): NULL where no value was met."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A column of the result, computed from ``slots`` (indices into the plan's slots).
-
-    COUNT: one slot (TRENDS or EVENTS). MIN, MAX: one slot. SUM and AVG: (SUM slot, VALUES slot); both are NULL
-    where there are no values. ``hidden`` columns only serve HAVING.
-    """
+    """An aggregate, made of ``measures`` (indices into the plan's). Hidden ones only serve other columns and HAVING."""
 
     name: str
-    function: AggregateFunction
-    slots: tuple[int, ...]
-    attribute: str | None = None
+    finish: Finish
+    measures: tuple[int, ...]
+    aggregate: Aggregate | TrendAggregate
     hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A column computed from others, e.g. ``COUNT(S) / COUNT(*)``: in ``expression`` every aggregate is a ``Name``."""
+
+    name: str
+    expression: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,9 +249,10 @@ class Plan:
     """Exactly how a query will be computed.
 
     ``templates`` holds one template, or three for an outermost AND: left, right, and the trends of both.
-    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. In ``having`` every
-    aggregate is replaced by the ``Name`` of an output (hidden ones included). ``attributes`` are all columns that
-    execution reads, except time and type.
+    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. ``columns`` are the names of the
+    outputs and computed columns that it shows, in its order. In ``having`` every aggregate is replaced by the ``Name`` of
+    an output (hidden ones included). ``attributes`` are all columns that execution reads, except time and type.
+    ``maximal``: only trends count whose events are not all in another trend.
     """
 
     query: Query
@@ -259,8 +265,11 @@ class Plan:
     window: Window | None
     semantics: Semantics
     min_length: int
-    slots: tuple[Slot, ...]
+    maximal: bool
+    measures: tuple[Measure, ...]
     outputs: tuple[Output, ...]
+    computed: tuple[Computed, ...]
+    columns: tuple[str, ...]
     having: Expression | None
     attributes: tuple[str, ...]
     schema: tuple[tuple[str, AttributeType], ...] | None = field(default=None)
@@ -269,6 +278,13 @@ class Plan:
     def conjunction(self) -> bool:
         """Whether the pattern is an outermost AND."""
         return len(self.templates) == 3
+
+    @property
+    def needs_magnitudes(self) -> bool:
+        """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
+        quotient = any(output.finish in (Finish.MEAN, Finish.DEVIATION) for output in self.outputs)
+        judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
+        return quotient or bool(self.computed) or judged
 
     @property
     def event_types(self) -> tuple[str, ...]:

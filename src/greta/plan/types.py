@@ -12,6 +12,7 @@ from greta.lang.nodes import (
     Arithmetic,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Equivalence,
     Expression,
@@ -20,8 +21,9 @@ from greta.lang.nodes import (
     Not,
     Number,
     Or,
-    ReturnAggregate,
+    ReturnValue,
     Text,
+    TrendAggregate,
 )
 from greta.lang.walk import walk
 from greta.plan.draft import Draft, listing
@@ -47,8 +49,8 @@ def check_types(draft: Draft) -> None:
     for grouped in draft.query.group_by:
         attribute_type(grouped.name, grouped.span, draft)
     for returned in draft.query.returns:
-        if isinstance(returned, ReturnAggregate):
-            type_of(returned.aggregate, draft)
+        if isinstance(returned, ReturnValue):
+            type_of(returned.expression, draft)
     if draft.query.having is not None:
         _check_condition(draft.query.having, draft)
 
@@ -81,6 +83,11 @@ def type_of(expression: Expression, draft: Draft) -> AttributeType | None:
             return _type_of_name(name, draft)
         case Aggregate():
             return _type_of_aggregate(expression, draft)
+        case TrendAggregate():
+            return _type_of_trend_aggregate(expression, draft)
+        case Call(function=function, operand=operand):
+            _number(operand, function, draft)
+            return AttributeType.FLOAT
         case Negative(operand=operand):
             found = _number(operand, "-", draft)
             return found or AttributeType.FLOAT
@@ -103,9 +110,27 @@ def type_of(expression: Expression, draft: Draft) -> AttributeType | None:
 
 def _type_of_name(name: str, draft: Draft) -> AttributeType | None:
     for returned in draft.query.returns:
-        if isinstance(returned, ReturnAggregate) and returned.name == name:
-            return _type_of_aggregate(returned.aggregate, draft)
+        if isinstance(returned, ReturnValue) and returned.name == name:
+            return type_of(returned.expression, draft)
     return None if draft.schema is None else draft.schema.get(name)
+
+
+def _type_of_trend_aggregate(aggregate: TrendAggregate, draft: Draft) -> AttributeType | None:
+    """Values of trends are numbers; only the smallest and largest of whole numbers, and their sum, are whole."""
+    whole = aggregate.function in ("MIN", "MAX", "SUM")
+    for part in aggregate.parts:
+        if part.attribute is None:
+            whole &= part.function == "COUNT"
+            continue
+        found = attribute_type(part.attribute, part.span, draft)
+        if found not in (None, AttributeType.INTEGER, AttributeType.FLOAT):
+            raise SchemaError(
+                f"a value of a trend is a number, and {part.attribute} is {_FAMILY[found]}",
+                span=part.span,
+                hint=f"count its events with COUNT({part.variable}), or take MIN or MAX over all events",
+            )
+        whole &= found is AttributeType.INTEGER
+    return AttributeType.INTEGER if whole else AttributeType.FLOAT
 
 
 def _type_of_aggregate(aggregate: Aggregate, draft: Draft) -> AttributeType | None:
@@ -188,5 +213,7 @@ def _check_time(text: Text) -> None:
 def _error(message: str, span: Span, hint: str, draft: Draft, *involved: Expression) -> QueryError:
     """A ``SchemaError`` where the types of attributes matter, else the query by itself makes no sense."""
     nodes = (node for expression in involved for node, _ in walk(expression))
-    read = draft.schema is not None and any(isinstance(node, Attribute | Aggregate | Name) for node in nodes)
+    read = draft.schema is not None and any(
+        isinstance(node, Attribute | Aggregate | TrendAggregate | Name) for node in nodes
+    )
     return (SchemaError if read else QueryMeaningError)(message, span=span, hint=hint)

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from greta.engine.aggregate import plan_for
-from greta.engine.run import Numbers
-from greta.engine.tables import require_column
+from greta.engine.job import Job, Numbers
+from greta.engine.queries import Queries, bind_all, labelled
 from greta.errors import GretaError
-from greta.plan.nodes import Plan
 from greta.spark.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
 from greta.spark.compat import repartition_by_id
 from greta.spark.cores import parallelism
 from greta.spark.filters import useful
-from greta.spark.jobs import SHARE_BITS, Channel, Job, relevant_types
-from greta.spark.queries import Queries, labelled, merged_columns
+from greta.spark.jobs import SHARE_BITS, Channel, SparkJob, relevant_types
+from greta.spark.queries import merged_columns
 from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
 from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 
@@ -58,8 +56,6 @@ def aggregate(
     """
     if isinstance(cut, str) and cut != "measure":
         raise GretaError(f"cut must be a number or 'measure', not {cut!r}")
-    if numbers not in get_args(Numbers):
-        raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
     if df.isStreaming:
         if tasks is not None or cut is not None:
             raise GretaError(
@@ -73,14 +69,12 @@ def aggregate(
         raise GretaError(f"{', '.join(streaming)}: only a streaming DataFrame takes such options")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
-    require_column(schema, time, "time", "time")
-    require_column(schema, type, "type", "type")
-    plans = tuple(plan_for(one, schema, time, type) for one in queries)
-    answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
+    jobs = tuple(bind_all(labels, queries, schema, time=time, type=type, numbers=numbers))
+    answers = [Answer.of(job, df.schema) for job in jobs]
     merged = None if labels is None else merged_columns(labels, answers)
     tasks = tasks or parallelism(df.sparkSession)
-    direct = merged is None and set(plans[0].partitioning.common) <= set(plans[0].group)
-    job = _job(plans, schema, time, type, numbers, tasks, direct, None if cut == "measure" else cut)
+    direct = merged is None and set(jobs[0].plan.partitioning.common) <= set(jobs[0].plan.group)
+    job = _shared_out(jobs, tasks, direct, None if cut == "measure" else cut)
     if cut == "measure":
         channels = (replace(channel, ranges=_measured(df, channel, job)) for channel in job.channels)
         job = replace(job, channels=tuple(channels))
@@ -108,49 +102,32 @@ def aggregate(
     return finished(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
 
 
-def _job(
-    plans: tuple[Plan, ...],
-    schema: pa.Schema,
-    time: str,
-    type_: str,
-    numbers: Numbers,
-    tasks: int,
-    direct: bool,
-    cut: float | None,
-) -> Job:
-    attributes = dict.fromkeys(name for plan in plans for name in plan.attributes)
-    types = None if type_ in attributes else tuple(dict.fromkeys(name for plan in plans for name in plan.event_types))
-    needed = list(dict.fromkeys((time, type_, *attributes)))
+def _shared_out(jobs: tuple[Job, ...], tasks: int, direct: bool, cut: float | None) -> SparkJob:
+    """Queries with the same partition attributes share a channel; what any of them reads travels once per channel."""
+    fields = {field.name: field for job in jobs for field in job.schema}
+    plans = [job.plan for job in jobs]
+    coded = all(jobs[0].type not in plan.attributes for plan in plans)
+    types = tuple(dict.fromkeys(name for plan in plans for name in plan.event_types)) if coded else None
     alike: dict[tuple[str, ...], list[int]] = {}
     for number, plan in enumerate(plans):
         alike.setdefault(tuple(sorted(plan.partitioning.common)), []).append(number)
     channels = []
-    for common, numbers_of in alike.items():
-        members = [plans[number] for number in numbers_of]
-        columns = dict.fromkeys((time, type_, *(name for plan in members for name in plan.attributes)))
+    for common, members in alike.items():
+        columns = dict.fromkeys(name for number in members for name in jobs[number].columns)
+        members_plans = [plans[number] for number in members]
         channels.append(
             Channel(
                 common,
-                tuple(numbers_of),
+                tuple(members),
                 tuple(columns),
-                relevant_types(members, types),
-                plan_ranges(tuple(members), cut),
+                relevant_types(members_plans, types),
+                plan_ranges(tuple(members_plans), cut),
             )
         )
-    return Job(
-        plans=plans,
-        channels=tuple(channels),
-        schema=pa.schema([schema.field(name) for name in needed]),
-        time=time,
-        type=type_,
-        types=types,
-        numbers=numbers,
-        tasks=tasks,
-        direct=direct,
-    )
+    return SparkJob(jobs, tuple(channels), pa.schema(list(fields.values())), types, tasks, direct)
 
 
-def _packable(df: DataFrame, job: Job) -> DataFrame:
+def _packable(df: DataFrame, job: SparkJob) -> DataFrame:
     """Only rows and columns that some query needs, and the place of each row in each channel."""
     df = _filtered(df, job)
     kinds = {field.name: field.dataType for field in df.schema.fields}
@@ -159,12 +136,12 @@ def _packable(df: DataFrame, job: Job) -> DataFrame:
     return df.select(*columns, *places)
 
 
-def _filtered(df: DataFrame, job: Job) -> DataFrame:
+def _filtered(df: DataFrame, job: SparkJob) -> DataFrame:
     condition = useful(job.plans, job.type)
     return df if condition is None else df.where(condition)
 
 
-def _measured(df: DataFrame, channel: Channel, job: Job) -> Ranges | None:
+def _measured(df: DataFrame, channel: Channel, job: SparkJob) -> Ranges | None:
     """Ranges from counts per share: one job, which groups the events by at most 256 numbers."""
     plans = tuple(job.plans[number] for number in channel.queries)
     kind = next(field.dataType for field in df.schema.fields if field.name == job.time)
@@ -186,7 +163,7 @@ def _share(channel: Channel) -> Column:
     return F.shiftrightunsigned(hashed, 64 - SHARE_BITS).cast("int")
 
 
-def _place(channel: Channel, job: Job) -> Column:
+def _place(channel: Channel, job: SparkJob) -> Column:
     """The share of a row's partition, and above it the code of its type."""
     share = _share(channel)
     if job.types is None or job.one_type:

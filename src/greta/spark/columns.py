@@ -14,9 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
-from greta.engine.partials import output_schema
-from greta.engine.run import Numbers
-from greta.plan.nodes import Plan
+from greta.engine.job import Job
 
 _INSTANT = pa.timestamp("us")
 _UNUSABLE = pa.binary()
@@ -100,11 +98,11 @@ class Answer:
     final: tuple[T.DataType, ...]
 
     @staticmethod
-    def of(plan: Plan, schema: T.StructType, time: str, numbers: Numbers) -> Answer:
-        """What a query returns over events of a Spark schema; MIN and MAX keep the attribute's type."""
-        engine = output_schema(plan, arrow_schema(schema), time, numbers)
+    def of(job: Job, schema: T.StructType) -> Answer:
+        """What a job returns over events of a Spark schema; MIN and MAX keep the attribute's type."""
+        plan, engine = job.plan, job.output_schema
         attributes = {field.name: field.dataType for field in schema.fields}
-        bounds = attributes[time]
+        bounds = attributes[job.time]
         if not isinstance(bounds, T.TimestampType):
             bounds = T.TimestampNTZType() if pa.types.is_timestamp(engine.types[0]) else spark_type(engine.types[0])
         final = [bounds, bounds, *(attributes[name] for name in plan.returned)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from greta.engine.frames import Cut
-from greta.engine.run import Numbers
+from greta.engine.job import Job
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.ranges import Ranges
@@ -34,7 +34,7 @@ class Channel:
 
     common: tuple[str, ...]
     queries: tuple[int, ...]
-    """Positions in the job's plans."""
+    """Positions in the job's jobs."""
     columns: tuple[str, ...]
     """What these queries read: time and type, then attributes."""
     types: frozenset[int] | None
@@ -49,21 +49,33 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """Everything an executor must know."""
+class SparkJob:
+    """The jobs of one or several queries over the same DataFrame, and how their events are shared out."""
 
-    plans: tuple[Plan, ...]
+    jobs: tuple[Job, ...]
     channels: tuple[Channel, ...]
     schema: pa.Schema
     """The events as the engine sees them: all columns that any query reads."""
-    time: str
-    type: str
     types: tuple[str, ...] | None
     """Event types by code, where the type column travels as a code; None where it travels as text."""
-    numbers: Numbers
     tasks: int
     direct: bool
     """Whether no group of the only query has parts of a window in two tasks, so that rows need not meet again."""
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of the queries."""
+        return tuple(job.plan for job in self.jobs)
+
+    @property
+    def time(self) -> str:
+        """The time column, the same for all queries."""
+        return self.jobs[0].time
+
+    @property
+    def type(self) -> str:
+        """The type column, the same for all queries."""
+        return self.jobs[0].type
 
     @property
     def wire(self) -> list[str]:

@@ -16,12 +16,8 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 from pyspark.sql.functions import udtf
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
-from greta.engine.aggregate import plan_for, run
-from greta.engine.frames import Stream
-from greta.engine.run import Numbers
-from greta.engine.tables import require_column
+from greta.engine.job import Job, Numbers
 from greta.errors import GretaError
-from greta.plan.nodes import Plan
 from greta.spark.columns import Answer, arrow_schema, depart
 
 if TYPE_CHECKING:
@@ -36,12 +32,8 @@ _CHUNK_ROWS = 1 << 14
 class Analyzed(AnalyzeResult):
     """What the executors need to know, found out while Spark planned."""
 
-    plan: Plan | None = None
-    events: pa.Schema | None = None
+    job: Job | None = None
     answer: Answer | None = None
-    time: str = "time"
-    type: str = "type"
-    numbers: Numbers = "double"
 
 
 class Trends:
@@ -50,11 +42,9 @@ class Trends:
     defaults: ClassVar[dict[str, str]] = {"time": "time", "type": "type", "numbers": "double"}
 
     def __init__(self, found: Analyzed) -> None:
-        assert found.plan is not None
-        assert found.events is not None
+        assert found.job is not None
         assert found.answer is not None
-        self._found = found
-        self._plan, self._events, self._answer = found.plan, found.events, found.answer
+        self._job, self._answer = found.job, found.answer
         self._rows: list[tuple[Any, ...]] = []
         self._batches: list[pa.RecordBatch] = []
 
@@ -74,32 +64,23 @@ class Trends:
             name: _constant(name, argument) if argument is not None else Trends.defaults[name]
             for name, argument in (("time", time), ("type", type), ("numbers", numbers))
         }
-        if options["numbers"] not in ("double", "exact"):
-            raise GretaError(f"numbers must be 'double' or 'exact', not {options['numbers']!r}")
         kind = cast("Numbers", options["numbers"])
         schema = arrow_schema(events.dataType)
-        require_column(schema, options["time"], "time", "time")
-        require_column(schema, options["type"], "type", "type")
-        plan = plan_for(text, schema, options["time"], options["type"])
-        needed = list(dict.fromkeys((options["time"], options["type"], *plan.attributes)))
-        answer = Answer.of(plan, events.dataType, options["time"], kind)
+        job = Job.bind(text, schema, time=options["time"], type=options["type"], numbers=kind)
+        answer = Answer.of(job, events.dataType)
         fields = T.StructType(
             [T.StructField(name, type_) for name, type_ in zip(answer.names, answer.final, strict=True)]
         )
         # All partitions of a group must meet, so buckets go by what groups and partitions have in common.
-        shared = [name for name in plan.partitioning.common if name in plan.group]
+        shared = [name for name in job.plan.partitioning.common if name in job.plan.group]
         bucket = f"pmod(xxhash64({', '.join(map(_quoted, shared))}), {_BUCKETS})"
         return Analyzed(
             schema=fields,
             withSinglePartition=not shared,
             partitionBy=[PartitioningColumn(bucket)] if shared else [],
-            select=[_selected(name, events.dataType[name].dataType, at) for at, name in enumerate(needed)],
-            plan=plan,
-            events=pa.schema([schema.field(name) for name in needed]),
+            select=[_selected(name, events.dataType[name].dataType, at) for at, name in enumerate(job.columns)],
+            job=job,
             answer=answer,
-            time=options["time"],
-            type=options["type"],
-            numbers=kind,
         )
 
     def eval(self, row: Any, *_rest: Any, **_options: Any) -> None:
@@ -111,9 +92,8 @@ class Trends:
     def terminate(self) -> Iterator[tuple[Any, ...]]:
         """Aggregate the events of a bucket."""
         self._keep()
-        table = pa.Table.from_batches(self._batches, schema=self._events)
-        stream = Stream.of(self._plan, table, self._found.time, self._found.type)
-        rows = depart(run(stream, self._found.numbers), self._answer.travelling)
+        table = pa.Table.from_batches(self._batches, schema=self._job.schema)
+        rows = depart(self._job.run(table), self._answer.travelling)
         columns = [_python(column, final) for column, final in zip(rows.columns, self._answer.final, strict=True)]
         yield from zip(*columns, strict=True)
 
@@ -124,9 +104,9 @@ class Trends:
             pa.array(list(values), type=pa.int64()).view(type_)
             if pa.types.is_timestamp(type_) and isinstance(next((v for v in values if v is not None), None), int)
             else pa.array(list(values), type=type_)
-            for values, type_ in zip(zip(*self._rows, strict=True), self._events.types, strict=True)
+            for values, type_ in zip(zip(*self._rows, strict=True), self._job.schema.types, strict=True)
         ]
-        self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._events))
+        self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._job.schema))
         self._rows = []
 
 

@@ -7,6 +7,7 @@ of a group that lie in several buckets are merged within it, without more state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import Literal, get_args
 
@@ -15,17 +16,16 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
-from greta.engine.aggregate import plan_for
-from greta.engine.run import Numbers
-from greta.engine.stream_jobs import StreamJob, stored_schema
-from greta.engine.tables import require_column
+from greta.engine.job import Numbers
+from greta.engine.queries import Label, Queries, bind_all, labelled, naming
+from greta.engine.stream_jobs import StreamJob
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
 from greta.spark.compat import transform_with_state
 from greta.spark.cores import choose_state_partitions
-from greta.spark.queries import Queries, labelled, merged_columns
+from greta.spark.queries import merged_columns
 from greta.spark.stream_carrier import carry_map, carry_state
 from greta.spark.stream_checkpoint import claim, stream_layout
 from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
@@ -83,20 +83,19 @@ def aggregate_stream(
     Sets the session's state store to RocksDB, which stateful Python operators need, and where it is not set
     ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
     """
-    _require(numbers in get_args(Numbers), f"numbers must be 'double' or 'exact', not {numbers!r}")
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
     _require(buckets > 0, f"buckets is {buckets}; it must be at least 1")
     _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame\nhint: use aggregate for a batch")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
-    require_column(schema, time, "time", "time")
-    require_column(schema, type, "type", "type")
-    plans = [plan_for(one, schema, time, type) for one in queries]
-    for plan in plans:
-        _require_window(plan)
-    jobs = tuple(StreamJob(plan, stored_schema(plan, schema, time, type), time, type, numbers) for plan in plans)
-    answers = [Answer.of(plan, df.schema, time, numbers) for plan in plans]
+    bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
+    names: Sequence[Label | None] = labels or [None]
+    for label, job in zip(names, bound, strict=True):
+        with naming(label):
+            _require_window(job.plan)
+    jobs = tuple(StreamJob.of(job) for job in bound)
+    answers = [Answer.of(job, df.schema) for job in bound]
     early = emit == "update"
     sink = ParquetLateEvents(late_events) if isinstance(late_events, str) else late_events
     if checkpoint is not None:
@@ -108,16 +107,16 @@ def aggregate_stream(
         .transform(_with_state, OpenWindows(jobs, buckets, early, sink))
         .observe(metrics, *_figures(jobs))
     )
-    merges = any(_merges(plan) for plan in plans)
+    merges = any(_merges(job.plan) for job in jobs)
     if merges:
         results = results.where("blob IS NOT NULL").repartition("query", "merge")
-    common, final = answers[0].travelling, answers[0].final
+    marks, common, final = None, answers[0].travelling, answers[0].final
     if labels is not None:
-        labels, common, final = merged_columns(labels, answers)
+        marks, common, final = merged_columns(labels, answers)
     if early:
         _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows\nhint: rename it with AS")
         common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
-    unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, labels, early, merges)
+    unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
     return finished(rows, common.names, final)
 

@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from greta.engine.partials import finish_partials
 from greta.engine.snapshots import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, readable, relevant
 from greta.engine.tables import contiguous
@@ -182,8 +181,7 @@ class Unpacker:
     def _finish(self, waiting: dict[tuple[int, bool], list[pa.Table]]) -> Iterator[pa.RecordBatch]:
         for (query, final), parts in waiting.items():
             job = self.jobs[query]
-            rows = finish_partials(job.plan, job.schema, pa.concat_tables(parts), time=job.time, numbers=job.numbers)
-            rows = depart(rows, self.answers[query])
+            rows = depart(job.finish(pa.concat_tables(parts)), self.answers[query])
             columns = {name: rows.column(name) for name in rows.column_names}
             if self.labels is not None:
                 columns[self.schema.names[0]] = pa.repeat(self.labels[query], rows.num_rows)

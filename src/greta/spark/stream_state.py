@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import Row
 
-from greta.engine.partials import WINDOW
+from greta.engine.job import WINDOW
 from greta.engine.snapshots import ChunkCache, StateError, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.spark.stream_buckets import bucket_keys

@@ -18,14 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.aggregate import run
-from greta.engine.frames import Stream
-from greta.engine.partials import WINDOW, finish_partials, partial_schema, partials
+from greta.engine.job import WINDOW, Job
+from greta.engine.queries import spread
 from greta.engine.tables import contiguous
-from greta.engine.times import Clock
 from greta.kernels.sorting import argsort, order_by_group
 from greta.spark.columns import arrive, depart, neutral
-from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, Job
+from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, SparkJob
 from greta.spark.ranges import Ranges
 from greta.spark.workers import tell_of_compilation
 
@@ -40,7 +38,7 @@ _BLOB_BYTES = 1 << 15
 _ENOUGH_ROWS = 1 << 20
 
 
-def pack_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+def pack_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[pa.RecordBatch]:
     """Events → blobs per channel and task, those of two ranges in both."""
     tell_of_compilation()
     for table in _chunks(batches, _CHUNK_ROWS):
@@ -65,7 +63,7 @@ def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
 
 
 def _pack_channel(
-    columns: dict[str, pa.ChunkedArray], places: pa.ChunkedArray, number: int, channel: Channel, job: Job
+    columns: dict[str, pa.ChunkedArray], places: pa.ChunkedArray, number: int, channel: Channel, job: SparkJob
 ) -> pa.RecordBatch:
     place = places.to_numpy()
     code = (place >> SHARE_BITS).astype(np.int16)
@@ -104,9 +102,9 @@ def _pack_channel(
     return _blobs(pa.RecordBatch.from_arrays(arrays, schema=packed), task, slab, number)
 
 
-def _ranges_of(time: pa.Array, ranges: Ranges, job: Job) -> tuple[Int, Int]:
+def _ranges_of(time: pa.Array, ranges: Ranges, job: SparkJob) -> tuple[Int, Int]:
     """(first, last) time range of each event."""
-    clock = Clock.of(time.type, job.time)
+    clock = job.jobs[0].clock
     return ranges.number(clock.read(pa.chunked_array([time]), job.time), clock)
 
 
@@ -217,7 +215,7 @@ def _swept(
         yield from ((now, table) for table in sweep.rest())
 
 
-def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Channel, pa.Table]]:
+def _events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[tuple[Channel, pa.Table]]:
     """Complete events by channel, as the engine reads them."""
     tell_of_compilation()
     kinds = [(job.packed_schema(channel), partial(_slabs, channel=channel, job=job)) for channel in job.channels]
@@ -230,7 +228,7 @@ def _events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[tuple[Chann
         yield job.channels[number], table
 
 
-def _slabs(batch: pa.RecordBatch, channel: Channel, job: Job) -> Int:
+def _slabs(batch: pa.RecordBatch, channel: Channel, job: SparkJob) -> Int:
     """Per event: the number of its time range, or of its share of the keys."""
     if channel.ranges is None:
         return np.asarray(batch.column(SHARE).to_numpy())
@@ -239,40 +237,36 @@ def _slabs(batch: pa.RecordBatch, channel: Channel, job: Job) -> Int:
     return _ranges_of(batch.column(job.time), channel.ranges, job)[0]
 
 
-def _decode(codes: pa.Array, job: Job) -> pa.Array:
+def _decode(codes: pa.Array, job: SparkJob) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, pa.array([*(job.types or ()), None], pa.string()))
 
 
-def answer_directly(batches: Iterable[pa.RecordBatch], job: Job, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def answer_directly(batches: Iterable[pa.RecordBatch], job: SparkJob, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Blobs of events → rows of the only query, where no group has partitions in two tasks."""
-    plan = job.plans[0]
+    (only,) = job.jobs
     for channel, table in _events(batches, job):
-        stream = Stream.of(plan, table, job.time, job.type, channel.cut(plan))
-        yield from _leave(depart(run(stream, job.numbers), schema))
+        yield from _leave(depart(only.run(table, channel.cut(only.plan)), schema))
 
 
-def aggregate_events(batches: Iterable[pa.RecordBatch], job: Job) -> Iterator[pa.RecordBatch]:
+def aggregate_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[pa.RecordBatch]:
     """Blobs of events → blobs of partial rows, by the task that finishes them."""
     for channel, table in _events(batches, job):
         for number in channel.queries:
-            plan = job.plans[number]
-            needed = list(dict.fromkeys((job.time, job.type, *plan.attributes)))
-            parts = partials(
-                replace(plan, group=(*plan.group, SHARE)),
-                table.select([*needed, SHARE, *([SLAB] if SLAB in table.column_names else [])]),
-                time=job.time,
-                type=job.type,
-                numbers=job.numbers,
-                cut=channel.cut(plan),
-            )
+            asked = job.jobs[number]
+            parts = _by_share(asked).partials(table, channel.cut(asked.plan))
             if parts.num_rows:
-                plain = partial_schema(plan, job.schema, job.numbers)
-                yield _pack_partials(parts.select(plain.names), number, job)
+                yield _pack_partials(parts.select(asked.partial_schema.names), number, job)
 
 
-def _pack_partials(parts: pa.Table, number: int, job: Job) -> pa.RecordBatch:
+def _by_share(job: Job) -> Job:
+    """The same job with the share as one more GROUP-BY attribute, so that parts of a group are summed per share."""
+    plan = replace(job.plan, group=(*job.plan.group, SHARE))
+    return replace(job, plan=plan, schema=job.schema.append(pa.field(SHARE, pa.int16())))
+
+
+def _pack_partials(parts: pa.Table, number: int, job: SparkJob) -> pa.RecordBatch:
     window = contiguous(parts.column(WINDOW)).to_numpy()
-    plan = job.plans[number]
+    plan = job.jobs[number].plan
     # Equal groups of a window must meet: by window where there are many, else by group.
     place = window if plan.window is not None else _hash_groups(parts, len(plan.group))
     task = place % job.tasks
@@ -294,15 +288,17 @@ def _hash_groups(parts: pa.Table, attributes: int) -> Int:
 
 
 def finish_groups(
-    batches: Iterable[pa.RecordBatch], job: Job, schemas: list[pa.Schema], labels: pa.Array | None, common: pa.Schema
+    batches: Iterable[pa.RecordBatch],
+    job: SparkJob,
+    schemas: list[pa.Schema],
+    labels: pa.Array | None,
+    common: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
     """Blobs of partial rows → rows; with labels, those of several queries under common columns."""
-    parts = [partial_schema(plan, job.schema, job.numbers) for plan in job.plans]
-    for number, table in _swept(batches, [(schema, _windows) for schema in parts]):
-        rows = finish_partials(job.plans[number], job.schema, table, time=job.time, numbers=job.numbers)
-        rows = depart(rows, schemas[number])
+    for number, table in _swept(batches, [(one.partial_schema, _windows) for one in job.jobs]):
+        rows = depart(job.jobs[number].finish(table), schemas[number])
         if labels is not None:
-            rows = _spread(rows, labels[number], common)
+            rows = spread(rows, labels[number], common)
         yield from _leave(rows)
 
 
@@ -313,11 +309,3 @@ def _windows(batch: pa.RecordBatch) -> Int:
 def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
     """Batches under the names that Spark expects."""
     return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(_CHUNK_ROWS))
-
-
-def _spread(rows: pa.Table, label: pa.Scalar, schema: pa.Schema) -> pa.Table:
-    """One query's rows under the columns of all."""
-    columns = [pa.repeat(label, rows.num_rows)]
-    for name, type_ in zip(schema.names[1:], schema.types[1:], strict=True):
-        columns.append(rows.column(name) if name in rows.column_names else pa.nulls(rows.num_rows, type_))
-    return pa.table(columns, schema=schema)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from greta.errors import DataError, GretaError
-from greta.lang.nodes import ReturnAggregate, ReturnAttribute
+from greta.lang.nodes import ReturnAttribute, ReturnValue
 from greta.lang.parser import parse
 from greta.studio.results import chart, shown
 
@@ -111,7 +111,7 @@ class Follower:
             except (OSError, UnicodeDecodeError, GretaError):
                 continue
             groups = [p.name for p in query.returns if isinstance(p, ReturnAttribute)]
-            aggregates = [p.name for p in query.returns if isinstance(p, ReturnAggregate)]
+            aggregates = [p.name for p in query.returns if isinstance(p, ReturnValue)]
             if {*groups, *aggregates} <= set(names):
                 return groups, aggregates
         floating = [i for i, name in enumerate(names) if pa.types.is_floating(self.rows.schema.field(name).type)]

@@ -18,7 +18,7 @@ import pyarrow.feather
 from greta.baselines import brute_force
 from greta.baselines.graph import Graph, build
 from greta.baselines.graph.picture import Partition, SubGraph, Vertex
-from greta.engine.aggregate import plan_for
+from greta.engine.job import Job
 from greta.errors import DataError, GretaError
 from greta.lang.nodes import Query, Semantics
 from greta.plan.nodes import Plan
@@ -34,7 +34,7 @@ _ROLES = ("left of AND", "right of AND", "trends of both")
 def graph(query: str, source: dict[str, Any], result: str, row: int) -> dict[str, Any]:
     """Pictures of the graphs behind a row: one per partition that has a vertex."""
     events = _load(json.dumps(source, sort_keys=True))
-    plan = plan_for(query, events.schema, "time", "type")
+    plan = Job.bind(query, events.schema).plan
     inside = _behind(events, plan, result, row)
     if len(inside) > LIMITS.graph_events:
         raise DataError(

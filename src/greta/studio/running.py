@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from time import monotonic
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
-from greta.engine import aggregate
-from greta.engine.aggregate import plan_for
+from greta.engine.job import Job, Numbers
 from greta.plan.nodes import Plan, Window
 from greta.studio import sources
 
@@ -29,19 +28,18 @@ _FEWEST_WINDOWS = 4
 """A stretch is at least this many times as long as a window, so that little is computed twice."""
 
 
-def run(
-    query: str, source: dict[str, Any], numbers: Literal["double", "exact"], result: str, progress: Progress
-) -> dict[str, Any]:
+def run(query: str, source: dict[str, Any], numbers: Numbers, result: str, progress: Progress) -> dict[str, Any]:
     """Compute all rows into the file ``result``; returns what the page says about them."""
     began = monotonic()
     progress("reading events", None)
     events = sources.load(source)
-    plan = plan_for(query, events.schema, "time", "type")
+    job = Job.bind(query, events.schema, numbers=numbers)
+    plan = job.plan
     progress("computing", 0.0)
     parts = []
     stretches = list(_stretches(events, plan.window))
     for done, (low, high) in enumerate(stretches, start=1):
-        parts.append(_stretch(events, plan, numbers, low, high))
+        parts.append(_stretch(events, job, low, high))
         progress("computing", done / len(stretches))
     rows = pa.concat_tables(parts, promote_options="permissive")
     progress("writing", None)
@@ -75,18 +73,19 @@ def _stretches(events: pa.Table, window: Window | None) -> Iterator[tuple[Any, A
     yield from pairwise(bounds)
 
 
-def _stretch(events: pa.Table, plan: Plan, numbers: Literal["double", "exact"], low: Any, high: Any) -> pa.Table:
+def _stretch(events: pa.Table, job: Job, low: Any, high: Any) -> pa.Table:
     """The rows of the windows that begin in ``[low, high)``."""
-    assert plan.window is not None or (low is None and high is None)
+    window = job.plan.window
+    assert window is not None or (low is None and high is None)
     time = events.column("time")
     if low is not None:
         events = events.filter(pc.greater_equal(time, low))
         time = events.column("time")
-    if high is not None and plan.window is not None:
-        within = pa.scalar(plan.window.within * 1_000, pa.duration("us"))
-        reach = pc.add(high, within if pa.types.is_timestamp(high.type) else plan.window.within / 1_000)
+    if high is not None and window is not None:
+        within = pa.scalar(window.within * 1_000, pa.duration("us"))
+        reach = pc.add(high, within if pa.types.is_timestamp(high.type) else window.within / 1_000)
         events = events.filter(pc.less(time, reach))
-    rows = aggregate(events, plan, numbers=numbers)
+    rows = job.run(events)
     for bound, holds in ((low, pc.greater_equal), (high, pc.less)):
         if bound is not None:
             rows = rows.filter(holds(rows.column("window_start"), bound))

@@ -9,28 +9,39 @@ engines. The words, where the language leaves room:
 - A *partition* holds the events that agree on the common attributes (unscoped equivalence and GROUP-BY); an
   event that is NULL in one of them is in no partition. Each scope ``[E.b]`` cuts it further: a trend's value
   there is the b of its E events, or none where it has no E event. A GROUP-BY attribute that only scopes name
-  groups by that value (NULL for none) and does not cut the other events.
+  groups by that value (NULL for none) and does not cut the other events; ``GROUP-BY E.b`` is such a scope.
 - A match of NOT's sub-pattern lives in the window and partition of the trend; where the trend has no value in
   a scope, the match must have none either. A scope that names only variables inside the NOT binds each of its
   matches by itself, and no trend.
 - ``contiguous`` is blocked by every event of the partition, whatever its type and whatever local predicates
   say. An event whose type has only variables of a scope, and another value there than the trend, is of
   another partition and blocks nothing.
+- A trend is *maximal* if no other trend of its window and partition has all its events and more.
 - The pairs of an outermost AND are trends of one partition: equal values in all scopes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from greta.baselines.brute_force import search
-from greta.baselines.brute_force.expressions import evaluate, fold
+from greta.baselines.brute_force.expressions import Leaf, evaluate, fold
 from greta.baselines.brute_force.rules import Rules, Scope
 from greta.baselines.brute_force.search import NO_VALUE, Space, value_of
 from greta.baselines.brute_force.times import Event, Window, read_events, windows_of
+from greta.baselines.brute_force.values import over_trends
 from greta.errors import GretaError, QueryMeaningError
-from greta.lang.nodes import Aggregate, Attribute, Conjunction, Name, Query, ReturnAggregate, ReturnAttribute
+from greta.lang.nodes import (
+    Aggregate,
+    Attribute,
+    Conjunction,
+    Name,
+    Query,
+    ReturnAttribute,
+    ReturnValue,
+    TrendAggregate,
+)
 from greta.lang.parser import parse
 
 Trend = tuple[tuple[int, str], ...]
@@ -135,7 +146,7 @@ class _Judge:
         patterns = (pattern.left, pattern.right) if isinstance(pattern, Conjunction) else (pattern,)
         found: dict[tuple[object, ...], tuple[list[search.Trend], ...]] = {}
         for side, alone in enumerate(patterns):
-            for trend in Space(self.rules, alone, events, {}).trends(self.query.semantics):
+            for trend in self._kept(Space(self.rules, alone, events, {})):
                 if len(trend) >= self.query.min_length:
                     self._count()
                     values = tuple(value_of(scope, trend) for scope in self.rules.scopes)
@@ -147,6 +158,14 @@ class _Judge:
             }
             named = common | {scope.name: value for scope, value in scoped.items()}
             yield _Partition(window, named, self._group(common, scoped), sides)
+
+    def _kept(self, space: Space) -> Iterable[search.Trend]:
+        """All trends, or, under MAXIMAL, those that no other trend contains."""
+        trends = space.trends(self.query.semantics)
+        if not self.query.maximal:
+            return trends
+        by_events = [(trend, frozenset(event.index for event, _ in trend)) for trend in trends]
+        return [trend for trend, events in by_events if not any(events < others for _, others in by_events)]
 
     def _group(self, common: Mapping[str, object], scoped: Mapping[Scope, object]) -> tuple[object, ...]:
         """Where several scopes name a grouped attribute, the first that has a value speaks for it."""
@@ -173,17 +192,13 @@ class _Judge:
         """The row of one window and group, None where HAVING is not true."""
         grouped = {part.name: value for part, value in zip(self.query.group_by, group, strict=True)}
         row: dict[str, object] = {"window_start": window.start, "window_end": window.stop}
-        for part in self.query.returns:
-            match part:
-                case ReturnAggregate(aggregate=aggregate, name=name):
-                    row[name] = self._aggregate(aggregate, counted)
-                case ReturnAttribute(name=name):
-                    row[name] = _known_name(part, grouped)
 
-        def lookup(leaf: Attribute | Name | Aggregate) -> object:
+        def lookup(leaf: Leaf) -> object:
             match leaf:
                 case Aggregate():
                     return self._aggregate(leaf, counted)
+                case TrendAggregate():
+                    return self._over_trends(leaf, counted)
                 case Name(name=name):
                     return row[name] if name in row else _known_name(leaf, grouped)
                 case Attribute():
@@ -193,8 +208,21 @@ class _Judge:
                         hint="use an aggregate of it",
                     )
 
+        for part in self.query.returns:
+            match part:
+                case ReturnValue(expression=expression, name=name):
+                    row[name] = evaluate(expression, lookup)
+                case ReturnAttribute(name=name):
+                    row[name] = _known_name(part, grouped)
         having = self.query.having
         return row if having is None or evaluate(having, lookup) is True else None
+
+    def _over_trends(self, aggregate: TrendAggregate, counted: list[tuple[search.Trend, ...]]) -> object:
+        if isinstance(self.query.pattern, Conjunction):
+            raise QueryMeaningError(
+                "a pair of trends has no value of a trend", span=aggregate.span, hint="ask for each side by itself"
+            )
+        return over_trends(aggregate, (trend for (trend,) in counted), self.rules.resolve)
 
     def _aggregate(self, aggregate: Aggregate, counted: list[tuple[search.Trend, ...]]) -> object:
         if aggregate.variable is None:

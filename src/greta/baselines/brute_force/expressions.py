@@ -18,18 +18,22 @@ from greta.lang.nodes import (
     ArithmeticOperator,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     ComparisonOperator,
     Expression,
+    MathFunction,
     Name,
     Negative,
     Not,
     Number,
     Or,
     Text,
+    TrendAggregate,
 )
 
-Lookup = Callable[[Attribute | Name | Aggregate], object]
+Leaf = Attribute | Name | Aggregate | TrendAggregate
+Lookup = Callable[[Leaf], object]
 
 
 def known(value: object) -> object:
@@ -49,12 +53,14 @@ def evaluate(expression: Expression, lookup: Lookup) -> object:
     match expression:
         case Number(value=value) | Text(value=value) | Boolean(value=value):
             return value
-        case Attribute() | Name() | Aggregate():
+        case Attribute() | Name() | Aggregate() | TrendAggregate():
             return known(lookup(expression))
         case Arithmetic(operator=operator, left=left, right=right):
             return _arithmetic(operator, evaluate(left, lookup), evaluate(right, lookup))
         case Negative(operand=operand):
             return _arithmetic("-", 0, evaluate(operand, lookup))
+        case Call(function=function, operand=operand):
+            return _called(function, evaluate(operand, lookup))
         case Comparison(operator=operator, left=left, right=right):
             return _compare(operator, evaluate(left, lookup), evaluate(right, lookup))
         case And(parts=parts):
@@ -67,18 +73,18 @@ def evaluate(expression: Expression, lookup: Lookup) -> object:
             assert_never(expression)
 
 
-def names_in(expression: Expression) -> list[Attribute | Name | Aggregate]:
+def names_in(expression: Expression) -> list[Leaf]:
     """All leaves that need a lookup, from left to right."""
     match expression:
         case Number() | Text() | Boolean():
             return []
-        case Attribute() | Name() | Aggregate():
+        case Attribute() | Name() | Aggregate() | TrendAggregate():
             return [expression]
         case Arithmetic(left=left, right=right) | Comparison(left=left, right=right):
             return names_in(left) + names_in(right)
         case And(parts=parts) | Or(parts=parts):
             return [leaf for part in parts for leaf in names_in(part)]
-        case Negative(operand=operand) | Not(operand=operand):
+        case Negative(operand=operand) | Not(operand=operand) | Call(operand=operand):
             return names_in(operand)
         case _:
             assert_never(expression)
@@ -115,10 +121,10 @@ def _quotient(numbers: list[float], count: int) -> float | None:
     infinite = [number for number in numbers if number in (math.inf, -math.inf)]
     if infinite:
         return None if min(infinite) != max(infinite) else infinite[0]
-    return _float(sum(map(Fraction, numbers), Fraction(0)) / count)
+    return nearest_float(sum(map(Fraction, numbers), Fraction(0)) / count)
 
 
-def _float(number: int | Fraction) -> float:
+def nearest_float(number: int | Fraction) -> float:
     """The nearest float; beyond the largest one, infinity."""
     try:
         return float(number)
@@ -128,9 +134,9 @@ def _float(number: int | Fraction) -> float:
 
 def _same_kind(left: object, right: object) -> tuple[object, object]:
     if isinstance(left, float) and isinstance(right, int):
-        return left, _float(right)
+        return left, nearest_float(right)
     if isinstance(left, int) and isinstance(right, float):
-        return _float(left), right
+        return nearest_float(left), right
     return left, right
 
 
@@ -155,9 +161,41 @@ def _arithmetic(operator: ArithmeticOperator, left: object, right: object) -> ob
             assert_never(operator)
 
 
+def _called(function: MathFunction, operand: object) -> int | float | None:
+    """A function of one number; NULL where it has no result. Integers beyond every float have logarithms too."""
+    if operand is None:
+        return None
+    assert isinstance(operand, int | float)
+    match function:
+        case "ABS":
+            return abs(operand)
+        case "SQRT" if operand < 0:
+            return None
+        case "SQRT" if isinstance(operand, int):
+            return _whole_root(operand)
+        case "SQRT":
+            return math.sqrt(operand)
+        case _ if operand <= 0:
+            return None
+        case "LOG2":
+            return math.log2(operand)
+        case "LOG10":
+            return math.log10(operand)
+        case "LN":
+            return math.log(operand)
+        case _:
+            assert_never(function)
+
+
+def _whole_root(number: int) -> float:
+    """The square root of an integer of any size."""
+    shift = max(0, number.bit_length() - 256) // 2
+    return nearest_float(Fraction(math.isqrt(number >> 2 * shift) << shift)) if shift else math.sqrt(number)
+
+
 def _divide(left: float, right: float) -> float:
     if isinstance(left, int) and isinstance(right, int):
-        return _float(Fraction(left, right))
+        return nearest_float(Fraction(left, right))
     return left / right
 
 

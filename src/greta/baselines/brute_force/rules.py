@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from greta.baselines.brute_force.expressions import evaluate, names_in
+from greta.baselines.brute_force.expressions import Leaf, evaluate, names_in
 from greta.baselines.brute_force.patterns import atoms
 from greta.baselines.brute_force.times import Event
-from greta.lang.nodes import Aggregate, And, Attribute, Equivalence, Expression, Name, Query
+from greta.lang.nodes import And, Attribute, Equivalence, Expression, Query
 
 Taken = tuple[Event, str]
 """An event and the variable it takes."""
@@ -42,13 +42,16 @@ class Rules:
         self.edge = [conjunct for conjunct in read if conjunct.later is not None]
         self.local = [conjunct for conjunct in read if conjunct.later is None]
 
-        equivalences = [part for whole in query.where if isinstance(whole, Equivalence) for part in whole.attributes]
-        self.scopes = [
-            Scope(f"{part.variable}.{part.name}", self.resolve(part.variable), part.name)
-            for part in equivalences
-            if part.variable is not None
+        agreed = [part for whole in query.where if isinstance(whole, Equivalence) for part in whole.attributes]
+        named = [(part.variable, part.name) for part in agreed]
+        named += [(part.variable, part.name) for part in query.group_by]
+        scopes = [
+            Scope(f"{variable}.{name}", self.resolve(variable), name)
+            for variable, name in named
+            if variable is not None
         ]
-        unscoped = [part.name for part in equivalences if part.variable is None]
+        self.scopes = list(dict.fromkeys(scopes))
+        unscoped = [part.name for part in agreed if part.variable is None]
         positive = {atom.variable for atom in atoms(query.pattern, negative=False)}
         scoped = {scope.attribute for scope in self.scopes if scope.variables & positive}
         grouped = [part.name for part in query.group_by if part.name not in scoped]
@@ -73,7 +76,7 @@ class Rules:
         return self._all_hold(self.edge, p, q)
 
     def _all_hold(self, conjuncts: list[_Conjunct], p: Taken, q: Taken) -> bool:
-        def lookup(leaf: Attribute | Name | Aggregate) -> object:
+        def lookup(leaf: Leaf) -> object:
             assert isinstance(leaf, Attribute)
             return (q if leaf.next else p)[0].get(leaf.name)
 

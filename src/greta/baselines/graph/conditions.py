@@ -7,17 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from greta.baselines.brute_force.expressions import evaluate
+from greta.baselines.brute_force.expressions import Leaf, evaluate
 from greta.baselines.graph.events import Event, Stream
-from greta.kernels.numbers import NOTHING
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import (
-    Aggregate,
     And,
     Attribute,
     Comparison,
     ComparisonOperator,
     Expression,
-    Name,
     Not,
     Number,
     Or,
@@ -93,7 +91,7 @@ class EdgeConditions:
         )
 
     def _is_true(self, condition: Expression, earlier: Event, later: Event) -> bool:
-        def lookup(leaf: Attribute | Name | Aggregate) -> object:
+        def lookup(leaf: Leaf) -> object:
             assert isinstance(leaf, Attribute)
             return self._stream.values(leaf.name)[(later if leaf.next else earlier).row]
 

@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from greta.engine.columns import Columns
-from greta.engine.tables import require_event_types
-from greta.engine.times import Clock
+from greta.engine.job import Job
+from greta.engine.times import Clock, furthest_from_zero
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 
@@ -98,25 +98,26 @@ class Windows:
 class Stream:
     """A table of events under a plan: times, attributes, and which variables each event may take."""
 
-    def __init__(self, plan: Plan, table: pa.Table, time: str, type_: str) -> None:
-        self.plan = plan
+    def __init__(self, job: Job, table: pa.Table) -> None:
+        job = job.settled(table)
+        self.job = job
+        self.plan = plan = job.plan
         self.columns = Columns(table)
-        self.clock = Clock.of(table.schema.field(time).type, time)
+        self.clock = job.clock
         self._values: dict[str, list[Any]] = {}
         self._variables_of: dict[str, frozenset[str]] = {
             name: frozenset(v.name for v in plan.variables if v.event_type == name) for name in plan.event_types
         }
         self._keep_all = plan.semantics is Semantics.CONTIGUOUS
-        self.events = self._read(table, time, type_)
+        self.events = self._read(table)
 
-    def _read(self, table: pa.Table, time: str, type_: str) -> list[Event]:
+    def _read(self, table: pa.Table) -> list[Event]:
         """The events by time, with their local predicates applied."""
-        instants = self.clock.read(table.column(time), time)
+        instants = self.clock.read(table.column(self.job.time), self.job.time)
         if self.plan.window is not None:
-            self.clock.require_room(instants, self.plan.window)
+            self.clock.require_room(furthest_from_zero(instants), self.plan.window)
         times = instants.tolist()
-        require_event_types(table.schema, type_)
-        types = table.column(type_).cast(pa.string()).to_pylist()
+        types = table.column(self.job.type).cast(pa.string()).to_pylist()
         allowed = {
             v.name: [self.columns.holds(c) for c in self.plan.local_conditions(v.name)] for v in self.plan.variables
         }

@@ -9,10 +9,11 @@ from typing import Any
 
 from greta.baselines.graph.events import Stream, Windows
 from greta.baselines.graph.panes import Vertex as RuntimeVertex
-from greta.baselines.graph.run import partition_graphs, read_stream
+from greta.baselines.graph.run import partition_graphs
 from greta.baselines.graph.runtime import GretaGraph
 from greta.baselines.graph.totals import Aggregates
-from greta.engine.tables import Events
+from greta.engine.job import Job
+from greta.engine.tables import Events, to_table
 from greta.errors import DataError
 from greta.lang.nodes import Query
 from greta.lang.printer import print_pattern
@@ -118,7 +119,8 @@ def build(
     >>> [(v.label, v.counts[None]) for v in build(stream, "RETURN COUNT(*) PATTERN A+").vertices]
     [('a1', 1), ('a2', 2), ('a3', 4)]
     """
-    stream = read_stream(events, query, time, type)
+    table = to_table(events)
+    stream = Stream(Job.bind(query, table.schema, time=time, type=type), table)
     view = _View(stream, _window_number(stream, window), time)
     return view.graph()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +14,10 @@ from greta.baselines.graph.events import Cell, Stream, Windows
 from greta.baselines.graph.panes import Total
 from greta.baselines.graph.runtime import GretaGraph, Recording
 from greta.baselines.graph.totals import Aggregates
-from greta.engine.aggregate import plan_for
+from greta.engine.job import Job, Numbers
 from greta.engine.results import Merged, finish
-from greta.engine.run import Numbers
-from greta.engine.tables import Events, require_column, to_table
-from greta.errors import GretaError
-from greta.kernels.numbers import NOTHING
+from greta.engine.tables import Events, to_table
+from greta.kernels.layout import NOTHING
 from greta.lang.nodes import Query, Semantics
 from greta.plan.nodes import Plan, SlotKind
 
@@ -40,20 +38,8 @@ def aggregate(
     >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
     [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
     """
-    if numbers not in get_args(Numbers):
-        raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
-    stream = read_stream(events, query, time, type)
-    return _Answer(stream).table(numbers)
-
-
-def read_stream(events: Events, query: Query | str | Plan, time: str, type_: str) -> Stream:
-    """Events in any form and a query, as a stream under a plan."""
     table = to_table(events)
-    require_column(table.schema, time, "time", "time")
-    require_column(table.schema, type_, "type", "type")
-    plan = plan_for(query, table.schema, time, type_)
-    needed = list(dict.fromkeys((time, type_, *plan.attributes)))
-    return Stream(plan, table.select(needed), time, type_)
+    return _Answer(Stream(Job.bind(query, table.schema, time=time, type=type, numbers=numbers), table)).table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +135,7 @@ class _Answer:
             self._examples.append(rows)
         return number
 
-    def table(self, numbers: Numbers) -> pa.Table:
+    def table(self) -> pa.Table:
         """The rows, by window and group."""
         places = sorted(self._totals)
         totals = [self.aggregates.final(self._totals[place]) for place in places]
@@ -173,12 +159,7 @@ class _Answer:
             name = self.plan.slots[at].attribute
             assert name is not None
             decoders[at] = self._decoder(name, [total[at] for total in totals])
-        floating = {
-            at
-            for at, slot in slots
-            if slot.kind is SlotKind.SUM and slot.attribute is not None and not columns.is_integer(slot.attribute)
-        }
-        return finish(self.plan, self.stream.clock, merged, attributes, decoders, numbers, floating)
+        return finish(self.stream.job, merged, attributes, decoders)
 
     def _decoder(self, name: str, values: list[Any]) -> Callable[[Any], pa.Array]:
         """From the number of a row to the extreme it shows."""

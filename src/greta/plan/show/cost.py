@@ -22,9 +22,10 @@ def link_order(link: Link) -> str:
     match link.path:
         case AccessPath.FREE | AccessPath.EQUAL:
             return "1"
-        case AccessPath.ORDERED:
-            # A NOT whose matches last has a cut-off in time, which is one more range.
-            return "log n" if len(link.ordered) + len(link.lasting) < 2 else "√n"
+        case AccessPath.ORDERED | AccessPath.UNEQUAL:
+            return "log n"
+        case AccessPath.RANGES:
+            return "√n"
         case AccessPath.GENERAL:
             return "n"
 

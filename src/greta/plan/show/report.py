@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from greta.lang.printer import print_expression, print_pattern
-from greta.plan.nodes import AccessPath, Link, Output, Place, Plan, Slot, SlotKind, State, Template
+from greta.plan.nodes import AccessPath, Link, Output, Place, Plan, State, Template
 from greta.plan.show import cost, words
 from greta.plan.show.draw import length_word, met_scopes, state_names
 
@@ -77,24 +77,13 @@ def access(link: Link) -> str:
             return f"equal: running total{per_key}"
         case AccessPath.ORDERED:
             return f"ordered: range sum over {ranges}{per_key}"
+        case AccessPath.UNEQUAL:
+            return f"unequal: sums below and above {ranges}{per_key}"
+        case AccessPath.RANGES:
+            return f"ranges: box sum over {ranges}{per_key}"
         case AccessPath.GENERAL:
             narrowed = words.listed([part for part in (keys, ranges) if part])
             return "general: scan" + (f", narrowed by {narrowed}" if narrowed else "")
-
-
-def slot_words(slot: Slot) -> str:
-    """An intermediate value in words."""
-    variables = words.listed(sorted(slot.variables), "or")
-    of = f"{variables}.{slot.attribute}" if len(slot.variables) < 2 else f"{slot.attribute} of {variables}"
-    match slot.kind:
-        case SlotKind.TRENDS:
-            return "number of trends"
-        case SlotKind.EVENTS:
-            return f"number of {variables} events"
-        case SlotKind.VALUES:
-            return f"number of {of} values"
-        case SlotKind.SUM | SlotKind.MIN | SlotKind.MAX:
-            return f"{slot.kind.value} of {of}"
 
 
 def _clauses(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -105,6 +94,8 @@ def _clauses(plan: Plan) -> tuple[tuple[str, str], ...]:
         ("Pattern", print_pattern(plan.query.pattern)),
         ("Selection", f"{plan.semantics.value}: {words.SEMANTICS_MEANING[plan.semantics]}"),
     ]
+    if plan.query.maximal:
+        rows.append(("Maximal", "only trends that no other trend contains"))
     if plan.min_length > 1:
         rows.append(("Length", f"at least {plan.min_length} events"))
     rows.append(("Partitions", "; ".join(agreed) or "none: all events together"))
@@ -201,19 +192,13 @@ def _transitions(template: Template, path: tuple[int, ...]) -> Table:
 
 def _aggregates(plan: Plan) -> Section:
     def row(output: Output) -> tuple[str, ...]:
-        name = f"{output.name} (for HAVING only)" if output.hidden else output.name
-        return name, _function(plan, output), ", ".join(slot_words(plan.slots[i]) for i in output.slots)
+        name = f"{output.name} (not shown)" if output.hidden else output.name
+        measures = ", ".join(plan.measures[at].words for at in output.measures)
+        return name, print_expression(output.aggregate), measures
 
-    return Section(
-        "Aggregates", (Table(("column", "aggregate", "intermediate values"), tuple(map(row, plan.outputs))),)
-    )
-
-
-def _function(plan: Plan, output: Output) -> str:
-    slot = plan.slots[output.slots[0]]
-    variables = words.listed(sorted(slot.variables), "or")
-    inner = ".".join(part for part in (variables, output.attribute) if part)
-    return f"{output.function}({inner or '*'})"
+    rows = [row(output) for output in plan.outputs]
+    rows += [(column.name, print_expression(column.expression), "computed from the others") for column in plan.computed]
+    return Section("Aggregates", (Table(("column", "aggregate", "measures"), tuple(rows)),))
 
 
 def _cost(plan: Plan) -> Section:

@@ -8,26 +8,32 @@ from typing import assert_never
 from greta.lang.nodes import (
     Aggregate,
     And,
+    Arithmetic,
     Atom,
     Attribute,
+    Call,
     Comparison,
     Conjunction,
     Disjunction,
     Equivalence,
     Expression,
+    GroupAttribute,
     Maybe,
     Name,
     Negation,
+    Negative,
     Not,
     Or,
     Pattern,
     Plus,
     Query,
     Repeat,
-    ReturnAggregate,
+    ReturnValue,
     Semantics,
     Seq,
     Star,
+    TrendAggregate,
+    ValuePart,
 )
 from greta.lang.printer import print_expression
 from greta.plan.nodes import Place, Window
@@ -58,10 +64,21 @@ _COMPARED = {
 _AGGREGATED = {"MIN": "the smallest", "MAX": "the largest", "SUM": "the sum of", "AVG": "the average of"}
 
 
+_OVER_TRENDS = {
+    "MIN": "the smallest",
+    "MAX": "the largest",
+    "SUM": "the sum of the",
+    "AVG": "the average",
+    "STDDEV": "the standard deviation of the",
+}
+
+_OF_TREND = {"SUM": "total", "MIN": "lowest", "MAX": "highest", "FIRST": "first", "LAST": "last"}
+
+
 def sentence(query: Query) -> str:
     """The whole query in a sentence or two."""
     counted = "pairs" if isinstance(query.pattern, Conjunction) else "trends"
-    asked = [aggregate(item.aggregate, counted) for item in query.returns if isinstance(item, ReturnAggregate)]
+    asked = [returned(item, counted) for item in query.returns if isinstance(item, ReturnValue)]
     conditions = [words for conjunct in query.where for words in _conjunct(conjunct)]
     if query.semantics is not Semantics.ANY:
         conditions.append(SEMANTICS_MEANING[query.semantics])
@@ -139,6 +156,10 @@ def condition(expression: Expression) -> str:
             return f"not ({condition(operand)})"
         case Aggregate():
             return aggregate(expression)
+        case TrendAggregate():
+            return trend_aggregate(expression)
+        case Arithmetic() | Negative() | Call():
+            return print_expression(expression)
         case Name(name=name):
             return name
         case _:
@@ -156,8 +177,45 @@ def aggregate(node: Aggregate, counted: str = "trends") -> str:
             return f"{_AGGREGATED[function]} {variable}.{attribute}"
 
 
+def trend_aggregate(node: TrendAggregate) -> str:
+    """What an aggregate of a value of trends computes.
+
+    >>> trend_aggregate(TrendAggregate("MAX", (ValuePart("COUNT"),)))
+    'the largest number of events in a trend'
+    """
+    first, *others = node.parts
+    value = f"{'minus ' * first.negative}{_value_part(first)}"
+    value += "".join(f" {'minus' if part.negative else 'plus'} {_value_part(part)}" for part in others)
+    return f"{_OVER_TRENDS[node.function]} {value} in a trend"
+
+
+def returned(item: ReturnValue, counted: str = "trends") -> str:
+    """What a column holds."""
+    match item.expression:
+        case Aggregate() as node:
+            return aggregate(node, counted)
+        case TrendAggregate() as node:
+            return trend_aggregate(node)
+        case expression:
+            return f"{item.name} = {print_expression(expression)}"
+
+
+def _value_part(part: ValuePart) -> str:
+    match part.function:
+        case "COUNT" if part.variable is None:
+            return "number of events"
+        case "COUNT":
+            return f"number of {part.variable} events"
+        case "DURATION":
+            return "duration in seconds"
+        case "SUM" | "MIN" | "MAX" | "FIRST" | "LAST":
+            return f"{_OF_TREND[part.function]} {part.variable}.{part.attribute}"
+        case _:
+            assert_never(part.function)
+
+
 def _scope(query: Query) -> str:
-    group = f"each {listed([attribute.name for attribute in query.group_by])}" if query.group_by else ""
+    group = f"each {listed([_grouped(attribute) for attribute in query.group_by])}" if query.group_by else ""
     if query.window is None:
         return f"For {group}:" if group else "Over all events:"
     within, slide = query.window.within.milliseconds, query.window.slide.milliseconds
@@ -167,8 +225,14 @@ def _scope(query: Query) -> str:
     return f"For {window} and {group}:" if group else f"For {window}:"
 
 
+def _grouped(attribute: GroupAttribute) -> str:
+    return attribute.name if attribute.variable is None else f"{attribute.variable}.{attribute.name}"
+
+
 def _trends(query: Query) -> str:
     least = f" of at least {query.min_length} events" if query.min_length > 1 else ""
+    if query.maximal:
+        least += ", contained in no other,"
     match query.pattern:
         case Conjunction(left=left, right=right):
             return f"A pair is two different trends{least}: one is {_inner(left)}, the other is {_inner(right)}"
