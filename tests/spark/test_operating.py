@@ -157,7 +157,7 @@ def test_places_may_be_addresses_of_file_systems(spark: Any, tmp_path: Path) -> 
     assert stream.isStreaming
     claim(f"file://{tmp_path}/state", {"format": 1, "buckets": 1, "queries": []})
     assert (tmp_path / "state" / "greta.json").is_file()
-    claim("abfss://container@account/state", {"format": 1, "buckets": 1, "queries": []})
+    claim("viewfs://cluster/state", {"format": 1, "buckets": 1, "queries": []})
 
 
 @pytest.mark.spark

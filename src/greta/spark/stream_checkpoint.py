@@ -38,10 +38,10 @@ def claim(checkpoint: str, layout: dict[str, Any]) -> None:
             with files.open_output_stream(f"{path}/{NOTE}") as out:
                 out.write(text.encode())
             return
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        # A file system that Spark reads and Arrow does not: the first micro-batch checks the state instead.
-        return
-    except OSError as error:
+    except (pa.ArrowException, OSError) as error:
+        if local_path(checkpoint) is None:
+            # A file system that Spark reads and Arrow does not: the first micro-batch checks the state instead.
+            return
         raise SetupError(
             f"the checkpoint {checkpoint} cannot be used: {error}\n"
             "hint: give a directory that you may write, on a disk with room; what it holds is kept"
