@@ -7,7 +7,8 @@ ARCHIVE := .venv/spark.jsa
 SECOND ?= 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check unit lint format types layers test-slow test-soak test-browser test-python test-plain coverage bench bench-quick docs clean
+.PHONY: help setup demo studio test check unit lint format types layers test-slow test-soak test-plain test-python test-oldest test-matrix \
+  test-browser coverage screenshots bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +59,12 @@ test-soak: $(READY) $(ARCHIVE) ## run what takes hours: drivers killed again and
 test-plain: $(READY) ## run the engine's tests on kernels that are plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/engine
 
+test-oldest: ## run a few tests on the oldest Spark, in an environment of its own
+	@$(PYTHON) tools/matrix.py --quick
+
+test-matrix: ## run the Spark suite on every version of Spark, and write the table in the docs (long)
+	@$(PYTHON) tools/matrix.py
+
 test-python: ## run all tests but those on Spark and in a browser on a second Python, 3.13 unless SECOND says another
 	@$(PYTHON) tools/second_python.py $(SECOND)
 
@@ -68,6 +75,10 @@ coverage: $(READY) ## measure branch coverage of lang, plan and engine by their 
 test-browser: $(READY) ## run the studio's tests in headless Chromium alone
 	@$(PYTHON) tools/browser.py
 	$(BIN)/python -m pytest -m browser tests/studio
+
+screenshots: $(READY) ## take the pictures of the studio in docs/images anew, from its tests
+	@$(PYTHON) tools/browser.py
+	GRETA_SCREENSHOTS=docs/images $(BIN)/python -m pytest -m "browser and not slow" tests/studio
 
 bench: $(READY) ## run all benchmarks (long)
 	PYTHONPATH=research $(BIN)/python -m greta_research.bench

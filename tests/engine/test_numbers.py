@@ -111,3 +111,9 @@ def test_constants_of_any_size_compare(clause: str, digits: int) -> None:
     events = [{"type": "A", "time": t, "x": t} for t in range(3)]
     query = f"RETURN COUNT(*) AS n PATTERN A+ {clause.format(10**digits)}"
     assert aggregate(events, query).to_pylist()[0]["n"] == 7
+
+
+def test_deviations_do_not_lose_digits_to_cancellation() -> None:
+    events = [{"type": "A", "time": t, "x": x} for t, x in enumerate([10**7, 10**7 + 1, 10**7 + 2])]
+    query = "RETURN STDDEV(SUM(A.x)) AS d PATTERN A"
+    assert aggregate(events, query).to_pylist()[0]["d"] == math.sqrt(2 / 3)

@@ -1,6 +1,5 @@
-"""The paper's algorithm against the worked cases, brute force and the paper's own figures."""
+"""The paper's algorithm against brute force and the paper's own figures."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -20,16 +19,10 @@ from greta.errors import DataError, GretaError, QueryError
 from greta.graph.events import Cell, Stream, Windows
 from greta.graph.run import partition_graphs
 from greta.graph.runtime import GretaGraph
-from greta.graph.totals import Aggregates
 from greta.lang.nodes import Conjunction
 from greta_research import brute_force
 from support.streams import Case, cases
 
-CASES = [
-    case
-    for name in ("paper", "core", "extended")
-    for case in json.loads((Path(__file__).parents[1] / "conformance" / f"{name}.json").read_text("utf-8"))
-]
 TYPES = {
     "type": pa.string(),
     "time": pa.float64(),
@@ -65,14 +58,6 @@ def same(ours: list[list[object]], theirs: list[list[object]]) -> bool:
     return len(ours) == len(theirs) and all(
         len(p) == len(q) and all(map(close, p, q)) for p, q in zip(ordered(ours), ordered(theirs), strict=True)
     )
-
-
-@pytest.mark.parametrize("numbers", ["double", "exact"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_worked_cases_come_out_as_written(case: dict, numbers: str) -> None:
-    table = graph.aggregate(case["events"], case["query"], numbers=numbers)
-    rows = [[row[name] for name in case["columns"]] for row in table.to_pylist()]
-    assert ordered(rows) == ordered(case["expected"])
 
 
 def check_against_brute_force(case: Case) -> None:
@@ -236,7 +221,7 @@ def test_edges_are_those_that_satisfy_the_edge_predicate() -> None:
 
 def run(events: pa.Table, query: str) -> GretaGraph:
     read = Stream(Job.bind(query, events.schema), events)
-    (found,) = partition_graphs(read, Windows.of(read.plan, read.clock), Aggregates(read))
+    (found,) = partition_graphs(read, Windows.of(read.plan, read.clock))
     assert isinstance(found.cell, Cell)
     return found.graphs[0]
 

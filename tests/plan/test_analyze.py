@@ -49,8 +49,9 @@ def test_any_query_has_a_sound_plan_or_an_error_of_its_own(query: Query) -> None
 def _check(plan: Plan) -> None:
     for template in plan.templates:
         _check_template(template)
-    assert {column for output in plan.outputs for column in output.slots} <= set(range(len(plan.slots)))
-    assert len(set(plan.slots)) == len(plan.slots)
+    assert {at for output in plan.outputs for at in output.measures} <= set(range(len(plan.measures)))
+    assert len(set(plan.measures)) == len(plan.measures)
+    assert set(plan.columns) <= {made.name for made in (*plan.outputs, *plan.computed)}
     assert set(plan.returned) <= set(plan.group)
 
 

@@ -155,7 +155,7 @@ def test_a_negative_template_takes_part_in_the_cost() -> None:
             "O(log n)",
         ),
         ("SEQ(C, D)", "", "ordered: range sum over time", "O(log n)"),
-        ("C+", "WHERE A.x < NEXT(B).x", "ordered: range sum over A.x and time", "O(√n)"),
+        ("C+", "WHERE A.x < NEXT(B).x", "ranges: box sum over A.x and time", "O(√n)"),
     ],
 )
 def test_a_guarded_transition_sums_a_stretch_or_a_range_of_time(

@@ -90,6 +90,19 @@ def test_rivals_find_the_papers_numbers_of_trends(name, example):
     assert tuple(row["count"] for row in rows) == example.trends
 
 
+@pytest.mark.parametrize("name", RIVALS)
+def test_rivals_refuse_values_of_trends(name):
+    plan = analyze("RETURN MAX(COUNT(*)) AS longest PATTERN SEQ(A, B)")
+    assert RIVALS[name].supports(plan) == "no values of trends"
+
+
+@pytest.mark.parametrize("name", TWO_STEP)
+def test_rivals_compute_from_aggregates(name):
+    events = [{"type": "A", "time": t} for t in (1, 2, 3)]
+    (row,) = answer(name, to_table(events), "RETURN COUNT(*), COUNT(A) / COUNT(*) AS mean, COUNT(A) PATTERN A+")
+    assert list(row.items())[2:] == [("count", 7), ("mean", 12 / 7), ("count_A", 12)]
+
+
 PAPERS = {
     "Q1": (paper.Q1, stock(60, companies=6, seed=3, rate=0.05)),
     "Q2": (paper.Q2, cluster(1500, rate=20, jobs=5, mappers=5, seed=1)),

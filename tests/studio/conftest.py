@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from greta.studio.app import Settings, create_app
+from greta.studio.app import create_app
+from greta.studio.session import Settings
+from support.axe import source
 from support.browser import Page
 
 HOST = "127.0.0.1:8400"
@@ -45,8 +47,8 @@ def finish(client: TestClient) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output of a stream, which the studio in the browser follows."""
-    return tmp_path_factory.mktemp("output")
+    """The output of a stream, which the studio in the browser follows; it is not there before the stream starts."""
+    return tmp_path_factory.mktemp("output") / "trends"
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +69,16 @@ def browser(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     browser = Page(address, tmp_path_factory.mktemp("profile"))
     yield browser
     browser.driver.quit()
+
+
+@pytest.fixture(scope="session")
+def axe(pytestconfig: pytest.Config) -> str:
+    cache = pytestconfig.cache
+    assert cache is not None
+    script = source(cache.mkdir("axe"))
+    if script is None:
+        pytest.skip("axe-core is not here and npm cannot bring it")
+    return script
 
 
 @pytest.fixture

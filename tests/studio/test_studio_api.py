@@ -1,6 +1,8 @@
 """The studio's questions and answers, over HTTP but without a browser."""
 
 import asyncio
+import csv
+import io
 import json
 import re
 import time
@@ -14,9 +16,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from greta.datasets import paper
+from greta.lang import words
 from greta.studio import limits, samples
-from greta.studio.app import STATIC, Settings, create_app
+from greta.studio.app import STATIC, create_app
 from greta.studio.limits import Limits
+from greta.studio.session import Settings
 from greta.studio.workers import Worker, WorkerError
 
 PAPER = {"sample": "paper"}
@@ -60,6 +64,14 @@ def test_the_page_has_no_script_that_nothing_uses() -> None:
                 assert len(re.findall(rf"\b{word}\b", text)) > 1, f"{name}: {word}"
 
 
+def test_the_editor_knows_every_word_of_the_language() -> None:
+    offered = (STATIC / "js" / "completion.js").read_text()
+    coloured = (STATIC / "js" / "editor.js").read_text()
+    for word in (*words.CLAUSES, *words.KEYWORDS, *words.TERMINALS):
+        assert re.search(rf"\b{word}\b", offered), word
+        assert re.search(rf"\b{word}\b", coloured.replace(r"\s+", " ").replace(r"(?:\s*-\s*| )", "-")), word
+
+
 def test_the_page_names_no_other_machine() -> None:
     own = [*STATIC.glob("*.*"), *(STATIC / "js").glob("*.js")]
     named = {
@@ -100,7 +112,7 @@ def test_the_start_states_samples_and_limits(client: TestClient) -> None:
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
 def test_every_sample_query_runs_and_has_rows(client: TestClient, finish: Finish, name: str) -> None:
-    for text in samples.SAMPLES[name].queries.values():
+    for text in (question.query for question in samples.SAMPLES[name].questions):
         assert "error" not in check(client, text, {"sample": name})
         run = finish(text, {"sample": name})
         assert run["state"] == "done", run
@@ -112,7 +124,10 @@ def test_a_query_is_explained_in_words_tables_and_a_picture(client: TestClient) 
     assert answer["words"].startswith("For each window of 10 minutes")
     assert answer["picture"].startswith("<svg")
     assert "<style" not in answer["picture"]
-    assert {"company", "price"} <= set(answer["attributes"])
+    assert {"name": "price", "kind": "float"} in answer["attributes"]
+    assert answer["types"] == [{"name": "Stock", "events": 600}]
+    assert answer["drawn"]["attribute"] == "price"
+    assert answer["drawn"]["by"] == ["company", "sector"]
     said = json.dumps(answer["sections"])
     assert "O(log n)" in said
 
@@ -185,7 +200,7 @@ def test_exact_numbers_are_digits(client: TestClient, finish: Finish) -> None:
 
 
 def test_rows_come_in_pages_and_as_csv(client: TestClient, finish: Finish) -> None:
-    run = finish(next(iter(samples.SAMPLES["stock"].queries.values())), {"sample": "stock"})
+    run = finish(samples.SAMPLES["stock"].questions[0].query, {"sample": "stock"})
     total = run["summary"]["rows"]
     first = client.get(f"/api/runs/{run['id']}/rows", params={"offset": 0, "limit": 2}).json()
     second = client.get(f"/api/runs/{run['id']}/rows", params={"offset": 1, "limit": 2}).json()
@@ -193,18 +208,57 @@ def test_rows_come_in_pages_and_as_csv(client: TestClient, finish: Finish) -> No
     assert first["rows"][1] == second["rows"][0]
     assert first["columns"] == ["window_start", "window_end", "sector", "count"]
     assert first["rows"][0][0].startswith("2024-01-02 09:2")
-    csv = client.get(f"/api/runs/{run['id']}/rows.csv")
-    assert csv.headers["content-type"].startswith("text/csv")
-    assert len(csv.text.splitlines()) == total + 1
+    file = client.get(f"/api/runs/{run['id']}/rows.csv")
+    assert file.headers["content-type"].startswith("text/csv")
+    assert len(file.text.splitlines()) == total + 1
+
+
+def test_a_csv_file_has_no_cell_that_a_spreadsheet_would_run(client: TestClient, finish: Finish) -> None:
+    names = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1+1", "plain"]
+    lines = "".join(f'{i},Stock,"{name}"\n' for i, name in enumerate(names))
+    found = upload(client, "names.csv", f"time,type,company\n{lines}".encode()).json()
+    query = 'RETURN company, COUNT(*) AS "=n", MIN(S.time) AS least PATTERN Stock S+ GROUP-BY company'
+    run = finish(query, {"upload": found["upload"], "time": "time", "type": "type"}, exact=True)
+    text = client.get(f"/api/runs/{run['id']}/rows.csv").text
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0] == ["window_start", "window_end", "company", "'=n", "least"]
+    assert sorted(row[2] for row in rows[1:]) == sorted([*(f"'{name}" for name in names[:-1]), "plain"])
+    assert {row[3] for row in rows[1:]} == {"1"}
+
+
+def test_rows_come_as_parquet_with_every_value_as_it_is(client: TestClient, finish: Finish) -> None:
+    run = finish('RETURN COUNT(*) AS "=n" PATTERN SEQ(A+, B)+', PAPER, exact=True)
+    answer = client.get(f"/api/runs/{run['id']}/rows.parquet")
+    assert pyarrow.parquet.read_table(io.BytesIO(answer.content)).column("=n").to_pylist() == ["43"]
+    assert 'filename="rows.parquet"' in answer.headers["content-disposition"]
 
 
 def test_a_chart_has_a_line_per_group_over_ascending_time(client: TestClient, finish: Finish) -> None:
-    run = finish(next(iter(samples.SAMPLES["stock"].queries.values())), {"sample": "stock"})
+    run = finish(samples.SAMPLES["stock"].questions[0].query, {"sample": "stock"})
     chart = client.get(f"/api/runs/{run['id']}/series", params={"column": "count"}).json()
     assert {line["name"] for line in chart["lines"]} == {"energy", "finance", "health", "technology"}
     assert chart["times"] == sorted(set(chart["times"]))
     assert all(len(line["values"]) == len(chart["times"]) for line in chart["lines"])
     assert client.get(f"/api/runs/{run['id']}/series", params={"column": "nope"}).status_code == 404
+
+
+def test_what_the_query_compares_is_drawn_over_time_per_partition(client: TestClient) -> None:
+    asked = {"source": {"sample": "stock"}, "attribute": "price", "by": ["company"]}
+    lines = client.post("/api/attribute", json=asked).json()
+    assert [line["name"] for line in lines["lines"]] == ["C01", "C02", "C03", "C04"]
+    assert lines["times"] == sorted(lines["times"])
+    drawn = sum(value is not None for line in lines["lines"] for value in line["values"])
+    assert drawn == lines["events"] == 600
+    wrong = client.post("/api/attribute", json=asked | {"attribute": "pirce"})
+    assert "no column pirce" in wrong.json()["error"]["message"]
+    assert client.post("/api/attribute", json=asked | {"by": "company"}).status_code == 400
+
+
+def test_columns_and_first_rows_of_a_sample_are_told(client: TestClient) -> None:
+    told = client.post("/api/outline", json={"source": {"sample": "jobs"}}).json()
+    assert [column["name"] for column in told["columns"]] == ["type", "time", "job", "node", "load"]
+    assert len(told["rows"]) == 5
+    assert told["events"] == len(samples.events("jobs"))
 
 
 def test_a_run_without_rows_says_which_types_there_are(finish: Finish) -> None:
@@ -355,7 +409,7 @@ def test_cutting_a_stream_into_stretches_changes_nothing(monkeypatch: pytest.Mon
         return pa.feather.read_table(result, memory_map=False), done
 
     sliding = "RETURN COUNT(*) PATTERN SEQ(A+, B)+ WITHIN 2 seconds SLIDE 1 second"
-    peaks = samples.SAMPLES["stock"].queries["Peaks: up, then down"]
+    peaks = samples.SAMPLES["stock"].questions[3].query
     for source, query in (("stock", peaks), ("paper", sliding)):
         whole, _ = rows(source, query, 10**9)
         cut, done = rows(source, query, 2)

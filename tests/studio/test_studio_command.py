@@ -4,8 +4,10 @@ import signal
 import socket
 import subprocess
 import sys
-from urllib.request import urlopen
+from urllib.error import HTTPError
+from urllib.request import HTTPCookieProcessor, build_opener, urlopen
 
+import pytest
 from typer.testing import CliRunner
 
 from greta.cli.app import app
@@ -18,8 +20,10 @@ def test_the_studio_says_where_it_is_serves_its_page_and_ends_on_ctrl_c() -> Non
         assert studio.stderr is not None
         address = studio.stderr.readline().split()[2]
         assert address.startswith("http://127.0.0.1:")
-        with urlopen(address) as answer:
-            assert b"greta studio" in answer.read()
+        with pytest.raises(HTTPError, match="403"):
+            urlopen(address.partition("?")[0])
+        with build_opener(HTTPCookieProcessor()).open(address) as answer:
+            assert b"static/js/main.js" in answer.read()
         studio.send_signal(signal.SIGINT)
         assert studio.wait(timeout=30) == 0
         assert "Traceback" not in studio.stderr.read()
@@ -39,3 +43,4 @@ def test_help_has_examples_and_says_who_can_reach_the_page() -> None:
     assert answer.exit_code == 0
     assert "greta studio --follow out/trends" in answer.output
     assert "this machine alone" in answer.output
+    assert "address with its token" in answer.output

@@ -12,8 +12,9 @@ from starlette.testclient import TestClient
 
 from greta.errors import DataError
 from greta.studio import following
-from greta.studio.app import Settings, create_app
+from greta.studio.app import create_app
 from greta.studio.following import Follower
+from greta.studio.session import Settings
 
 EPOCH = datetime(2024, 1, 2, 9, 30, tzinfo=UTC)
 
@@ -38,7 +39,8 @@ def test_new_files_are_read_once_and_hidden_ones_never(tmp_path: Path) -> None:
     answer = follower.look(None)
     assert (answer["total"], answer["files"]) == (5, 2)
     assert answer["groups"] == ["sector"]
-    assert answer["chart"]["lines"] == [{"name": "energy", "values": [1.0, 2.0, 3.0, 4.0, 5.0]}]
+    (line,) = answer["chart"]["lines"]
+    assert (line["name"], line["values"]) == ("energy", [1.0, 2.0, 3.0, 4.0, 5.0])
     assert answer["latest"][0] == ["2024-01-02 09:34:00", "2024-01-02 09:39:00", "energy", 5.0]
 
 
@@ -82,10 +84,8 @@ def test_the_query_beside_the_rows_says_what_the_aggregates_are(tmp_path: Path) 
     )
     told = Follower(tmp_path).look(None)
     assert (told["groups"], told["aggregates"]) == (["segment"], ["cars", "slowest"])
-    assert told["chart"]["lines"] == [
-        {"name": "2", "values": [None, 8.0]},
-        {"name": "1", "values": [7.0, None]},
-    ]
+    lines = {line["name"]: line["values"] for line in told["chart"]["lines"]}
+    assert lines == {"2": [None, 8.0], "1": [7.0, None]}
 
 
 @pytest.mark.parametrize("text", ["RETURN other, COUNT(*) PATTERN A+ GROUP-BY other", "no query", "\x00"])
@@ -112,8 +112,44 @@ def test_a_directory_of_something_else_is_an_error_that_says_so(tmp_path: Path) 
     pyarrow.parquet.write_table(pa.table({"a": [1]}), tmp_path / "x.parquet")
     with pytest.raises(DataError, match="not those of a result"):
         Follower(tmp_path).look(None)
-    with pytest.raises(DataError, match="no such directory"):
-        Follower(tmp_path / "nowhere").look(None)
+
+
+def test_a_directory_that_is_not_there_yet_is_waited_for(tmp_path: Path) -> None:
+    follower = Follower(tmp_path / "out" / "trends")
+    assert follower.look(None)["state"] == "awaited"
+    write(tmp_path / "out" / "trends", "part-0.parquet", range(2))
+    answer = follower.look(None)
+    assert (answer["state"], answer["total"]) == ("live", 2)
+
+
+def status(directory: Path, *lines: dict[str, Any]) -> None:
+    (directory / "_greta").mkdir(exist_ok=True)
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (directory / "_greta" / "progress.jsonl").write_text(text)
+
+
+def test_a_stream_is_live_quiet_or_ended_and_its_last_update_is_told(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    old = now - timedelta(seconds=following.QUIET_SECONDS + 30)
+    status(tmp_path, {"time": old.isoformat(), "late_events": 3})
+    quiet = Follower(tmp_path).look(None)
+    assert quiet["state"] == "quiet"
+    assert quiet["updated"] == pytest.approx(old.timestamp())
+    status(tmp_path, {"time": now.isoformat(), "late_events": 3})
+    assert Follower(tmp_path).look(None)["state"] == "live"
+    for how, state in (("stopped", "ended"), ("failed", "failed")):
+        status(tmp_path, {"time": old.isoformat(), "late_events": 3}, {"time": now.isoformat(), "ended": how})
+        ended = Follower(tmp_path).look(None)
+        assert ended["state"] == state
+        assert ended["updated"] == pytest.approx(now.timestamp())
+        assert ended["status"]["late_events"] == [3]
+
+
+def test_the_query_of_a_stream_is_shown(tmp_path: Path) -> None:
+    assert Follower(tmp_path).look(None)["query"] is None
+    (tmp_path / "_greta").mkdir()
+    (tmp_path / "_greta" / "query.greta").write_text("RETURN COUNT(*)\nPATTERN A+")
+    assert Follower(tmp_path).look(None)["query"] == "RETURN COUNT(*)\nPATTERN A+"
 
 
 def test_the_directory_of_the_command_line_is_followed_over_http(client: TestClient, followed: Path) -> None:
@@ -130,10 +166,11 @@ def test_a_directory_named_on_the_page_is_followed_and_a_wrong_one_is_a_message(
     found = client.post("/api/follow", json={"path": str(tmp_path)}).json()
     assert client.get(f"/api/follow/{found['id']}").json()["total"] == 0
     assert client.post("/api/follow", json={"path": str(tmp_path)}).json() == found
-    for wrong in ("/no/such/place", "", "a\0b", None, __file__):
-        refused = client.post("/api/follow", json={"path": wrong})
+    wrong = {"": "no directory", "a\0b": "no directory", None: "no directory", __file__: "this is a file"}
+    for path, said in (wrong | {"~nosuchuser/out": "no user of this name"}).items():
+        refused = client.post("/api/follow", json={"path": path})
         assert refused.status_code == 400
-        assert "no such directory" in refused.json()["error"]["message"]
+        assert said in refused.json()["error"]["message"]
 
 
 def test_an_open_studio_follows_only_what_the_command_line_names(tmp_path: Path) -> None:
@@ -141,3 +178,23 @@ def test_an_open_studio_follows_only_what_the_command_line_names(tmp_path: Path)
         refused = client.post("/api/follow", json={"path": str(tmp_path)})
         assert refused.status_code == 403
         assert "--follow" in refused.json()["error"]["hint"]
+
+
+class Ended:
+    """A Spark query that is over."""
+
+    isActive = False  # noqa: N815 - Spark's name
+    recentProgress = ()  # noqa: N815
+
+    def exception(self) -> None:
+        return None
+
+
+def test_the_end_of_a_stream_is_written_where_it_is_followed_and_keeps_what_was_late(tmp_path: Path) -> None:
+    stream_run = pytest.importorskip("greta.spark.stream_run", reason="pyspark is not installed")
+    status(tmp_path, {"time": datetime.now(UTC).isoformat(), "late_events": 3, "bad_records": 1})
+    for _ in range(2):
+        watch = stream_run.Watch(Ended(), tmp_path / "_greta" / "progress.jsonl")
+        assert (watch.late, watch.bad) == (3, 1)
+        watch.until(lambda: True)
+        assert Follower(tmp_path).look(None)["state"] == "ended"

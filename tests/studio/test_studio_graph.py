@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.testclient import TestClient
 
 from greta.datasets import paper
 from greta.studio import samples
+from greta.studio.draw import Dot, draw
 
 Finish = Callable[..., dict[str, Any]]
 
@@ -31,7 +33,7 @@ def test_counts_stand_on_the_vertices_of_figure_6c(client: TestClient, finish: F
     (part,) = graph(client, finish, paper.EXAMPLES["figure-6c"].query, "paper")["parts"]
     assert part["names"] == ["a1", "b2", "a3", "a4", "b7", "a8", "b9"]
     ends = [int(count) for count in re.findall(r"(\d+) (?:partial )?trends end here", part["picture"])]
-    told = dict(zip(re.findall(r'aria-label="(\w+):', part["picture"]), ends[::2], strict=True))
+    told = dict(zip(re.findall(r'aria-label="(\w+) \d+:', part["picture"]), ends[::2], strict=True))
     assert told == {"a1": 1, "b2": 1, "a3": 3, "a4": 6, "b7": 10, "a8": 22, "b9": 32}
     assert part["picture"].count("data-edge=") == 6 + 8 + 4  # A→A, A→B, B→A
     assert "<style" not in part["picture"]
@@ -51,12 +53,34 @@ def test_a_row_of_a_sliding_window_sees_only_its_window(client: TestClient, fini
 
 
 def test_a_row_of_a_group_sees_only_its_group(client: TestClient, finish: Finish) -> None:
-    query = samples.SAMPLES["stock"].queries["Q1: down-trends per sector"]
+    query = samples.SAMPLES["stock"].questions[0].query
     run = finish(query, {"sample": "stock"})
     page = client.get(f"/api/runs/{run['id']}/rows", params={"limit": 12}).json()
     for row, values in enumerate(page["rows"]):
         drawn = client.get(f"/api/runs/{run['id']}/graph", params={"row": row}).json()
         assert len(drawn["parts"][0]["trends"]) == values[-1]
+
+
+def test_vertices_stand_as_high_as_the_attribute_and_show_it(client: TestClient, finish: Finish) -> None:
+    run = finish(paper.EXAMPLES["down-trends-next"].query, {"sample": "prices"})
+    drawn = client.get(f"/api/runs/{run['id']}/graph", params={"row": 0, "height": "price"}).json()
+    picture = drawn["parts"][0]["picture"]
+    assert "price as height" in picture
+    vertices = re.findall(
+        r'<g data-vertex.*?<circle cx="[\d.]+" cy="([\d.]+)".*?font-weight="600"[^>]*>(\d+)<', picture
+    )
+    heights = {int(price): float(y) for y, price in vertices}
+    assert sorted(heights) == list(range(1, 11))
+    assert sorted(heights, key=lambda price: -heights[price]) == list(range(1, 11))
+    assert drawn["parts"][0]["names"][0].startswith("10")
+
+
+def test_simultaneous_vertices_of_one_value_do_not_hide_each_other() -> None:
+    dot = Dot("a1", "", 1, 0, "A", 1, True, True, False, "a1", value=5.0)
+    picture = draw("A+", [dot, dot, dot], [], height="x")
+    heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)" r="23"', picture)]
+    assert len(heights) == 3
+    assert all(b - a >= 46 for a, b in pairwise(sorted(heights)))
 
 
 def test_partitions_of_one_group_are_drawn_apart(client: TestClient, finish: Finish) -> None:

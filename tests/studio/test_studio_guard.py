@@ -1,5 +1,7 @@
 """The studio talks to its own page and to nobody else."""
 
+import asyncio
+
 import pytest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -71,3 +73,91 @@ def test_every_answer_forbids_foreign_code() -> None:
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+TOKEN = "a-token-of-the-test"
+PAGE = {"Origin": f"http://{HOST}", "Content-Type": "application/json"}
+
+
+def locked() -> TestClient:
+    routes = [
+        Route("/", lambda _: PlainTextResponse("page")),
+        Route("/static/x.js", lambda _: PlainTextResponse("script")),
+        Route("/api/x", lambda _: PlainTextResponse("done"), methods=["GET", "POST"]),
+    ]
+    return TestClient(Guard(Starlette(routes=routes), token=TOKEN), base_url=f"http://{HOST}", follow_redirects=False)
+
+
+def test_without_the_token_nothing_is_answered_and_the_page_says_where_it_is() -> None:
+    client = locked()
+    page = client.get("/")
+    assert page.status_code == 403
+    assert "greta studio</code> printed" in page.text
+    for path in ("/static/x.js", "/api/x", "/?token=", "/?token=guess", f"/api/x?token={TOKEN}", "/nowhere"):
+        assert client.get(path).status_code == 403
+    assert client.post("/api/x", headers=PAGE, content="{}").status_code == 403
+
+
+def test_the_token_is_traded_for_a_cookie_and_leaves_the_address() -> None:
+    client = locked()
+    welcome = client.get("/", params={"token": TOKEN})
+    assert (welcome.status_code, welcome.headers["location"]) == (303, "/")
+    cookie = welcome.headers["set-cookie"]
+    assert cookie.startswith("greta-studio-8400=")
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert client.get("/").text == "page"
+    assert client.post("/api/x", headers=PAGE, content="{}").text == "done"
+
+
+@pytest.mark.parametrize(
+    "cookie", ["greta-studio-8400=old", f"greta-studio-9000={TOKEN}", "greta-studio-8400=", "=;,\x01"]
+)
+def test_a_cookie_of_another_studio_opens_nothing(cookie: str) -> None:
+    answer = locked().get("/api/x", headers={"Cookie": cookie})
+    assert answer.status_code == 403
+    assert "printed in its terminal" in answer.json()["error"]["hint"]
+
+
+def conversation(app: object, messages: list[dict[str, object]]) -> list[dict[str, object]]:
+    """What a guarded app sends to a client that sends these messages and then nothing more."""
+
+    async def talk() -> list[dict[str, object]]:
+        sent: list[dict[str, object]] = []
+        rest = iter(messages)
+
+        async def receive() -> dict[str, object]:
+            for message in rest:
+                return message
+            await asyncio.sleep(60)
+            raise AssertionError("nobody waits that long")
+
+        async def send(message: dict[str, object]) -> None:
+            sent.append(message)
+
+        headers = [(b"host", HOST.encode()), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/api/x", "query_string": b"", "headers": headers}
+        await Guard(app, patience=0.05)(scope, receive, send)  # type: ignore[arg-type]
+        return sent
+
+    return asyncio.run(talk())
+
+
+def test_a_body_that_stops_half_way_is_not_waited_for() -> None:
+    async def reads(_scope: object, receive: object, _send: object) -> None:
+        while (await receive())["more_body"]:  # type: ignore[operator]
+            pass
+
+    (start, body) = conversation(reads, [{"type": "http.request", "body": b"{", "more_body": True}])
+    assert start["status"] == 408
+    assert b"nothing came for 0.05 seconds" in body["body"]  # type: ignore[operator]
+
+
+def test_a_computation_may_take_longer_than_a_client_may_be_silent() -> None:
+    async def works(scope: object, receive: object, send: object) -> None:
+        await receive()  # type: ignore[operator]
+        await asyncio.sleep(0.2)
+        await PlainTextResponse("done")(scope, receive, send)  # type: ignore[arg-type]
+
+    sent = conversation(works, [{"type": "http.request", "body": b"", "more_body": False}])
+    assert sent[0]["status"] == 200

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 CHROMIUM = shutil.which("chromium")
 DRIVER = shutil.which("chromedriver")
@@ -56,18 +57,45 @@ class Page:
         for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,1000"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.set_capability("unhandledPromptBehavior", "accept")
+        options.add_experimental_option("prefs", {"download.default_directory": str(profile / "downloads")})
         self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-        self.address = address
+        self.downloads = profile / "downloads"
+        # The token of the printed address becomes a cookie at the first visit.
+        self.driver.get(address)
+        self.address = address.partition("?")[0]
 
     def open(self, place: str = "") -> None:
+        """Open a place of the page as if for the first time."""
+        self.driver.execute_script("sessionStorage.clear(); localStorage.setItem('greta-studio-tour', '1')")
         self.driver.get("about:blank")
         self.driver.get(self.address + place)
         self.wait(lambda: self.find("h1"))
 
+    def ask(self, sample: str, query: str) -> None:
+        """Open the page with a query over a sample, by a link."""
+        self.open("#share?" + urlencode({"query": query, "sample": sample}))
+
     def start(self) -> None:
         """Open the page and wait for its first result, over the paper's stream."""
-        self.open()
+        self.ask("paper", "RETURN COUNT(*)\nPATTERN SEQ(A+, B)+")
         self.wait(lambda: self.text("#rows tbody td") == "43")
+
+    def reload(self) -> None:
+        self.driver.refresh()
+        self.wait(lambda: self.find("h1"))
+
+    def module(self, name: str, script: str) -> Any:
+        """What a script computes with one of the page's modules, as ``m``."""
+        return self.driver.execute_async_script(
+            f"const done = arguments[0]; import('/static/js/{name}').then((m) => done((() => {{ {script} }})()))"
+        )
+
+    def downloaded(self, name: str) -> Path:
+        """A file that the page saved."""
+        file = self.downloads / name
+        self.wait(lambda: file.is_file() and file.stat().st_size > 0)
+        return file
 
     def find(self, css: str) -> Any:
         return self.driver.find_element("css selector", css)
@@ -103,21 +131,28 @@ class Page:
     def write(self, query: str) -> None:
         """Replace the query by typing."""
         lines = query.strip().splitlines()
-        self.wait(lambda: self._type(lines) == lines)
+        self.clear().send_keys("\n".join(lines))
+        assert self.written() == lines
 
-    def _type(self, lines: list[str]) -> list[str]:
-        """What the editor has after typing; on a busy machine a late list of completions can take an Enter."""
+    def clear(self) -> Any:
+        """An empty editor."""
         from selenium.webdriver.common.keys import Keys
 
         editor = self.find(".cm-content")
-        editor.click()
+        self.driver.execute_script("arguments[0].focus()", editor)
         editor.send_keys(Keys.CONTROL, "a")
         editor.send_keys(Keys.DELETE)
-        for line in lines:
-            # Escape closes the list of completions, which would take the Enter.
-            editor.send_keys(line, Keys.ESCAPE, Keys.ENTER)
-        typed = [str(line.get_property("textContent")) for line in self.all(".cm-line")]
-        return typed[:-1]
+        return editor
+
+    def written(self) -> list[str]:
+        """The lines in the editor."""
+        return [str(line.get_property("textContent")) for line in self.all(".cm-line")]
+
+    def type(self, text: str, pause: float) -> None:
+        """Key by key, so many seconds apart, as a person types."""
+        for key in text:
+            self.press("\ue007" if key == "\n" else key)
+            time.sleep(pause)
 
     def fill(self, css: str, *keys: str) -> None:
         """Replace the text of a field as people do: Selenium's own clear() is no input that the page hears of."""
@@ -139,9 +174,9 @@ class Page:
         return self.driver.switch_to.active_element
 
     def choose(self, css: str, value: str) -> None:
-        from selenium.webdriver.support.ui import Select
-
-        Select(self.find(css)).select_by_value(value)
+        """Choose the option of a list that has this value."""
+        fits = lambda: [each for each in self.all(f"{css} option") if each.get_property("value") == value]  # noqa: E731
+        self.wait(fits)[0].click()
 
     def chosen(self, css: str) -> str:
         from selenium.webdriver.support.ui import Select
@@ -168,6 +203,17 @@ class Page:
         found = self.driver.execute_script(_CONTRASTS)
         assert len(found) > 10
         return [f"{text!r}: {contrast:.2f}" for text, contrast in found if contrast < 4.5]
+
+    def drag(self, css: str, since: float, until: float) -> None:
+        """Drag over an element, between two shares of its width."""
+        from selenium.webdriver import ActionChains
+
+        target = self.find(css)
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", target)
+        width = target.size["width"]
+        actions = ActionChains(self.driver, duration=50)
+        actions.move_to_element_with_offset(target, int(width * (since - 0.5)), 0).click_and_hold()
+        actions.move_to_element_with_offset(target, int(width * (until - 0.5)), 5).release().perform()
 
     def width(self) -> int:
         return int(self.driver.execute_script("return document.documentElement.scrollWidth"))

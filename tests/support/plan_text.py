@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from greta.lang.printer import print_expression, print_pattern
-from greta.plan.nodes import Link, NegativeTemplate, Plan, Slot, State, Template
+from greta.plan.nodes import Link, NegativeTemplate, Plan, State, Template
 
 
 def plan_text(plan: Plan) -> str:
@@ -21,11 +21,16 @@ def plan_text(plan: Plan) -> str:
         lines += _rows("group", [f"{', '.join(plan.group)}; returned: {', '.join(plan.returned) or 'none'}"])
     if plan.window is not None:
         lines += _rows("window", [f"{plan.window.within} ms every {plan.window.slide} ms"])
-    lines += _rows("slots", (f"{index}: {_slot(slot)}" for index, slot in enumerate(plan.slots)))
+    lines += _rows("maximal", ["only trends that no other trend contains"] if plan.maximal else [])
+    lines += _rows("measures", (f"{index}: {measure.words}" for index, measure in enumerate(plan.measures)))
     lines += _rows(
         "outputs",
-        (f"{o.name} = {o.function} of {', '.join(map(str, o.slots))}{' (hidden)' * o.hidden}" for o in plan.outputs),
+        (
+            f"{o.name} = {o.finish.value} of {', '.join(map(str, o.measures))}{' (hidden)' * o.hidden}"
+            for o in plan.outputs
+        ),
     )
+    lines += _rows("computed", (f"{c.name} = {print_expression(c.expression)}" for c in plan.computed))
     if plan.having is not None:
         lines += _rows("having", [print_expression(plan.having)])
     lines += _rows("attributes", [", ".join(plan.attributes)] if plan.attributes else [])
@@ -88,11 +93,6 @@ def _link(template: Template, link: Link) -> str:
 
 def _negative(index: int, negative: NegativeTemplate) -> str:
     return f"NOT {index}        {negative.place.value}: {print_pattern(negative.template.pattern)}"
-
-
-def _slot(slot: Slot) -> str:
-    words = [slot.kind.value, f"of {_set(slot.variables)}" if slot.variables else "", slot.attribute or ""]
-    return " ".join(filter(None, words))
 
 
 def _set(variables: frozenset[str]) -> str:

@@ -23,7 +23,8 @@ from greta.engine.tables import attribute_type
 from greta.errors import GretaError
 from greta.lang.nodes import Atom, Attribute, Expression, Plus, Semantics
 from greta.plan.conditions import rebuilt
-from greta.plan.nodes import AttributeType, Plan, SlotKind
+from greta.plan.measures import Trends
+from greta.plan.nodes import AttributeType, Plan
 from greta_research.rivals import DidNotFinish, Finished, Limits, Outcome
 from greta_research.rivals.cells import Cells
 
@@ -57,7 +58,8 @@ class Flink:
             return "only patterns of the form Type V+"
         if plan.semantics is not Semantics.ANY or plan.partitioning.scopes or plan.local_predicates:
             return "only skip-till-any-match, without scopes and local predicates"
-        if any(slot.kind is not SlotKind.TRENDS for slot in plan.slots) or plan.having is not None:
+        counts = all(isinstance(measure, Trends) for measure in plan.measures) and not plan.computed
+        if not counts or plan.having is not None:
             return "only COUNT(*)"
         return None
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
-from greta_research.rivals.cells import Cell, Cells
+from greta_research.rivals.cells import Cell, Cells, given
 from greta_research.rivals.totals import Totals, rows_of
 
 VERTEX_BYTES = 200
@@ -113,11 +113,13 @@ class CellByCell(ABC):
     name: str
 
     def supports(self, plan: Plan) -> str | None:
-        """Any-match patterns without AND; scopes must name all positive variables, as in Q3."""
+        """Any-match patterns without AND, aggregates of events; scopes must name all positive variables, as in Q3."""
         if plan.conjunction:
             return "no outermost AND"
         if plan.semantics is not Semantics.ANY:
             return f"no {plan.semantics.value}"
+        if len(given(plan.measures)) < len(plan.measures):
+            return "no values of trends"
         positive = plan.templates[0].variables
         if any(not positive <= scope.variables for scope in plan.partitioning.scopes):
             return "no equivalence that binds only some of the pattern's variables"
@@ -139,7 +141,7 @@ class CellByCell(ABC):
         try:
             cells = Cells(events, plan)
             for cell in cells:
-                totals = found.get((cell.window, cell.group)) or Totals(plan.slots)
+                totals = found.get((cell.window, cell.group)) or Totals(plan.measures)
                 self.answer(cell, totals, meter)
                 if totals.trends:
                     found[cell.window, cell.group] = totals

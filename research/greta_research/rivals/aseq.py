@@ -10,10 +10,11 @@ from itertools import groupby
 from typing import Any
 
 from greta.lang.nodes import Atom, Negation, Pattern, Seq
-from greta.plan.nodes import Place, Plan, SlotKind, Template
+from greta.plan.measures import Combine
+from greta.plan.nodes import Place, Plan, Template
 from greta_research.rivals import CellByCell, Meter
 from greta_research.rivals.cells import Cell
-from greta_research.rivals.totals import Totals, extreme
+from greta_research.rivals.totals import Totals
 
 _EVENTS = 4096
 
@@ -56,7 +57,7 @@ class ASeq(CellByCell):
 
 
 Prefix = tuple[int, list[Any]]
-"""(number of sequences, values of the slots over all their events)"""
+"""(number of sequences, values of the measures over all their events)"""
 
 
 class _Prefixes:
@@ -65,20 +66,21 @@ class _Prefixes:
     def __init__(self, template: Template, totals: Totals) -> None:
         self.template = template
         self.totals = totals
-        self.kinds = totals.kinds
-        self.empty = [None if kind in (SlotKind.MIN, SlotKind.MAX) else 0 for kind in self.kinds]
+        self.joins = totals.joins
+        self.adds = [measure.combine is Combine.ADD for measure in totals.measures]
+        self.empty = totals.nothing
         self.before: list[Prefix] = [(0, self.empty) for _ in template.states]
         self.source = {transition.target: transition for transition in template.transitions}
         self.target = {transition.source: transition.target for transition in template.transitions}
 
     def extended(self, state: int, values: tuple[Any, ...]) -> Prefix:
         """What an event with these values makes of the prefixes in front of its state."""
-        count, slots = (1, self.empty) if self.template.states[state].start else self.before[state]
+        count, before = (1, self.empty) if self.template.states[state].start else self.before[state]
         if not count:
             return 0, self.empty
         return count, [
-            extreme(kind, slot, value) if kind in (SlotKind.MIN, SlotKind.MAX) else slot + value * count
-            for kind, slot, value in zip(self.kinds, slots, values, strict=True)
+            join(old, value * count if adds else value)
+            for join, adds, old, value in zip(self.joins, self.adds, before, values, strict=True)
         ]
 
     def add(self, state: int, prefix: Prefix) -> None:
@@ -90,14 +92,9 @@ class _Prefixes:
             self.totals.trends += count
             self.totals.add_values(values)
         if (target := self.target.get(state)) is not None:
-            had, slots = self.before[target]
-            self.before[target] = (
-                had + count,
-                [
-                    extreme(kind, slot, value) if kind in (SlotKind.MIN, SlotKind.MAX) else slot + value
-                    for kind, slot, value in zip(self.kinds, slots, values, strict=True)
-                ],
-            )
+            had, before = self.before[target]
+            joined = [join(old, value) for join, old, value in zip(self.joins, before, values, strict=True)]
+            self.before[target] = (had + count, joined)
 
     def reset(self, negative: int) -> None:
         """A match of NOT: what came before it connects to nothing after it."""

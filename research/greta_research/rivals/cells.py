@@ -11,13 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 
 from greta.engine.times import Clock
 from greta.lang.nodes import Attribute, Expression
-from greta.plan.nodes import Link, Place, Plan, Slot, SlotKind, State, Template
+from greta.plan.measures import Events, Extreme, Measure, Total, Trends, Values
+from greta.plan.nodes import Link, Place, Plan, State, Template
 from greta_research.brute_force.expressions import evaluate, known
 
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -52,7 +53,7 @@ class Vertex:
         self.end = state.end
         self.time = event.time
         self.values = values
-        """What the event gives to each of the plan's slots."""
+        """What the event gives to each of the plan's measures."""
         self.previous: list[Vertex] = []
         self.kept: frozenset[Vertex] | None = None
         """Where negation was left for later: the predecessors that it leaves."""
@@ -193,15 +194,15 @@ class Linker:
         self.into: list[list[tuple[int, Link]]] = [[] for _ in template.states]
         for transition in template.transitions:
             self.into[transition.target].append((transition.source, template.links[transition.link]))
-        self.slots = stream.plan.slots
+        self.measures = given(stream.plan.measures)
         states: dict[str, list[State]] = defaultdict(list)
         for state in template.states:
             states[state.variable].append(state)
         self.by_variable = list(states.items())
 
     def gives(self, variable: str, event: Event) -> tuple[Any, ...]:
-        """What an event gives to each of the plan's slots where it takes the variable."""
-        return tuple(_give(slot, variable, event) for slot in self.slots)
+        """What an event gives to each of the plan's measures where it takes the variable."""
+        return tuple(_give(measure, variable, event) for measure in self.measures)
 
     def vertices(self, cell: Cell, *, late_negation: bool = False) -> Iterator[Vertex]:
         """See ``Cell.vertices``."""
@@ -319,21 +320,31 @@ def _read(table: pa.Table, plan: Plan, clock: Clock) -> list[Event]:
     return events
 
 
-def _give(slot: Slot, variable: str, event: Event) -> Any:
-    """What an event gives to a slot where it takes the variable."""
-    taken = variable in slot.variables
-    value = event.attributes[slot.attribute] if slot.attribute is not None and taken else None
-    match slot.kind:
-        case SlotKind.TRENDS:
+Given = Trends | Events | Values | Total | Extreme
+"""The measures that single events give something to: those that rivals know."""
+
+
+def given(measures: tuple[Measure, ...]) -> tuple[Given, ...]:
+    """The measures as those that rivals know; the others are none, see ``CellByCell.supports``."""
+    return tuple(measure for measure in measures if isinstance(measure, Given))
+
+
+def _give(measure: Given, variable: str, event: Event) -> Any:
+    """What an event gives to a measure where it takes the variable."""
+    match measure:
+        case Trends():
             return 0
-        case SlotKind.EVENTS:
-            return int(taken)
-        case SlotKind.VALUES:
-            return int(value is not None)
-        case SlotKind.SUM:
+        case Events(variables=variables):
+            return int(variable in variables)
+        case Values(variables=variables, attribute=name):
+            return int(variable in variables and event.attributes[name] is not None)
+        case Total(variables=variables, attribute=name):
+            value = event.attributes[name] if variable in variables else None
             return 0 if value is None else value
-        case SlotKind.MIN | SlotKind.MAX:
-            return value
+        case Extreme(variables=variables, attribute=name):
+            return event.attributes[name] if variable in variables else None
+        case _:
+            assert_never(measure)
 
 
 def _of_one(expression: Expression, event: Event) -> object:

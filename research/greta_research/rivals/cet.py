@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from greta.plan.nodes import SlotKind
 from greta_research.rivals import POINTER_BYTES, VERTEX_BYTES, CellByCell, Meter
 from greta_research.rivals.cells import Cell, Vertex
-from greta_research.rivals.totals import Totals, extreme
+from greta_research.rivals.totals import Join, Totals
 
 _PAIR_BYTES = 64
 """A tuple of two, and its place in a list."""
 _CHUNK = 4096
 
 Partial = tuple[Any, ...]
-"""(vertex, shorter trend or None[, values of the slots])"""
+"""(vertex, shorter trend or None[, values of the measures])"""
 
 
 class Cet(CellByCell):
@@ -29,7 +28,7 @@ class Cet(CellByCell):
     def answer(self, cell: Cell, totals: Totals, meter: Meter) -> None:
         """Store with every vertex the trends that end there."""
         stored: dict[Vertex, list[Partial]] = {}
-        size = _PAIR_BYTES if totals.only_counts else _PAIR_BYTES + 64 + 40 * len(totals.kinds)
+        size = _PAIR_BYTES if totals.only_counts else _PAIR_BYTES + 64 + 40 * len(totals.joins)
         for vertex in cell.vertices():
             meter.store(VERTEX_BYTES + POINTER_BYTES * len(vertex.previous))
             found: list[Partial] = []
@@ -44,7 +43,7 @@ class Cet(CellByCell):
                     if totals.only_counts:
                         found += [(vertex, trend) for trend in chunk]
                     else:
-                        found += [(vertex, trend, _longer(totals.kinds, trend[2], vertex)) for trend in chunk]
+                        found += [(vertex, trend, _longer(totals.joins, trend[2], vertex)) for trend in chunk]
                     meter.store(size * len(chunk))
         for vertex, trends in stored.items():
             if not vertex.end:
@@ -55,9 +54,6 @@ class Cet(CellByCell):
                     totals.add_values(trend[2])
 
 
-def _longer(kinds: tuple[SlotKind, ...], values: tuple[Any, ...], vertex: Vertex) -> tuple[Any, ...]:
-    """The slots of a trend with one more event."""
-    return tuple(
-        extreme(kind, value, more) if kind in (SlotKind.MIN, SlotKind.MAX) else value + more
-        for kind, value, more in zip(kinds, values, vertex.values, strict=True)
-    )
+def _longer(joins: tuple[Join, ...], values: tuple[Any, ...], vertex: Vertex) -> tuple[Any, ...]:
+    """The values of a trend with one more event."""
+    return tuple(join(value, more) for join, value, more in zip(joins, values, vertex.values, strict=True))

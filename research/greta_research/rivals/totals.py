@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, assert_never
 
 import numpy as np
 
 from greta.engine.times import Clock
-from greta.lang.nodes import Aggregate, Attribute, Name
-from greta.plan.nodes import Output, Plan, Slot, SlotKind
-from greta_research.brute_force.expressions import evaluate
-from greta_research.rivals.cells import Vertex
+from greta.lang.nodes import Name
+from greta.plan.measures import Combine, Measure, Trends
+from greta.plan.nodes import Finish, Output, Plan
+from greta_research.brute_force.expressions import Leaf, evaluate
+from greta_research.rivals.cells import Vertex, given
 
 
 class Totals:
-    """The plan's slots over the trends added so far, those of one window and group."""
+    """The plan's measures over the trends added so far, those of one window and group."""
 
-    def __init__(self, slots: tuple[Slot, ...]) -> None:
+    def __init__(self, measures: tuple[Measure, ...]) -> None:
         self.trends = 0
-        self.kinds = tuple(slot.kind for slot in slots)
-        self.values: list[Any] = [None if kind in (SlotKind.MIN, SlotKind.MAX) else 0 for kind in self.kinds]
-        self.only_counts = all(kind is SlotKind.TRENDS for kind in self.kinds)
+        self.measures = given(measures)
+        self.joins = tuple(join_of(measure) for measure in self.measures)
+        self.nothing: list[Any] = [0 if measure.combine is Combine.ADD else None for measure in self.measures]
+        self.values = self.nothing.copy()
+        self.only_counts = all(isinstance(measure, Trends) for measure in self.measures)
 
     def add(self, trend: Sequence[Vertex]) -> None:
         """Aggregate one trend. O(its length), or O(1) where trends are only counted."""
@@ -30,28 +34,33 @@ class Totals:
             for vertex in trend:
                 self.add_values(vertex.values)
 
-    def add_values(self, values: Sequence[Any], times: int = 1) -> None:
-        """Add what an event gives to the slots, for each of ``times`` trends."""
-        for at, kind in enumerate(self.kinds):
-            value = values[at]
-            match kind:
-                case SlotKind.TRENDS:
-                    pass
-                case SlotKind.MIN | SlotKind.MAX:
-                    self.values[at] = extreme(kind, self.values[at], value)
-                case _:
-                    self.values[at] += value * times
+    def add_values(self, values: Sequence[Any]) -> None:
+        """Add what events give to the measures."""
+        for at, join in enumerate(self.joins):
+            self.values[at] = join(self.values[at], values[at])
 
-    def value(self, slot: int) -> Any:
-        """The value of a slot."""
-        return self.trends if self.kinds[slot] is SlotKind.TRENDS else self.values[slot]
+    def value(self, measure: int) -> Any:
+        """The value of a measure."""
+        return self.trends if isinstance(self.measures[measure], Trends) else self.values[measure]
 
 
-def extreme(kind: SlotKind, one: Any, other: Any) -> Any:
-    """The lesser (MIN) or greater (MAX) of two values, where None is no value."""
-    if one is None or other is None:
-        return other if one is None else one
-    return min(one, other) if kind is SlotKind.MIN else max(one, other)
+Join = Callable[[Any, Any], Any]
+"""From values of a measure over some events, and over others, to that over all."""
+
+
+def join_of(measure: Measure) -> Join:
+    """Numbers add up; of extremes the lesser or greater counts, where None is no value."""
+    if measure.combine is Combine.ADD:
+        return operator.add
+    return _least if measure.sign < 0 else _greatest
+
+
+def _least(one: Any, other: Any) -> Any:
+    return one if other is None or (one is not None and one <= other) else other
+
+
+def _greatest(one: Any, other: Any) -> Any:
+    return one if other is None or (one is not None and one >= other) else other
 
 
 def rows_of(
@@ -68,8 +77,9 @@ def rows_of(
     rows = []
     for (window, group), totals in sorted(found.items(), key=lambda item: item[0][0]):
         grouped = dict(zip(plan.group, group, strict=True))
-        outputs = {output.name: _value(output, totals) for output in plan.outputs}
-        known = grouped | outputs
+        known = grouped | {output.name: _value(output, totals) for output in plan.outputs}
+        for computed in plan.computed:
+            known[computed.name] = evaluate(computed.expression, lambda leaf, known=known: known[_name(leaf)])  # type: ignore[misc]
         if plan.having is not None and evaluate(plan.having, lambda leaf, known=known: known[_name(leaf)]) is not True:  # type: ignore[misc]
             continue
         rows.append(
@@ -77,23 +87,27 @@ def rows_of(
                 "window_start": bounds[window][0],
                 "window_end": bounds[window][1],
                 **{name: grouped[name] for name in plan.returned},
-                **{output.name: outputs[output.name] for output in plan.outputs if not output.hidden},
+                **{name: known[name] for name in plan.columns},
             }
         )
     return rows
 
 
-def _name(leaf: Attribute | Name | Aggregate) -> str:
+def _name(leaf: Leaf) -> str:
     assert isinstance(leaf, Name)
     return leaf.name
 
 
 def _value(output: Output, totals: Totals) -> object:
-    values = [totals.value(slot) for slot in output.slots]
-    match output.function:
-        case "COUNT" | "MIN" | "MAX":
+    values = [totals.value(measure) for measure in output.measures]
+    match output.finish:
+        case Finish.COUNT | Finish.EXTREME:
             return values[0]
-        case "SUM":
+        case Finish.SUM:
             return values[0] if values[1] else None
-        case "AVG":
+        case Finish.MEAN:
             return values[0] / values[1] if values[1] else None
+        case Finish.DEVIATION:
+            raise AssertionError("only values of trends have deviations")
+        case _:
+            assert_never(output.finish)

@@ -6,6 +6,7 @@ import socket
 import webbrowser
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
@@ -18,8 +19,9 @@ app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 _EXAMPLES = f"""
 {examples("greta studio", "greta studio --port 9000 --no-browser", "greta studio --follow out/trends")}
 
-The page is served to this machine alone. Another --host lets every machine that reaches it run queries
-here: there are no passwords. Uploaded files are deleted when the studio ends.
+The page is served to this machine alone, and to those alone who have the address with its token: keep it to
+yourself. Another --host lets other machines reach it, without encryption. Uploaded files are deleted when the
+studio ends.
 """
 
 
@@ -31,8 +33,7 @@ def studio(
     follow: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Output directory of greta stream to follow; may be given several times.",
-            exists=True,
+            help="Output directory of greta stream to follow, there already or not; may be given several times.",
             file_okay=False,
         ),
     ] = None,
@@ -42,27 +43,27 @@ def studio(
 ) -> None:
     """Open a local web page: write a query, see its template, its rows and the trends behind them."""
     try:
-        import uvicorn
-
-        from greta.studio.app import Settings, create_app
+        from greta.studio.app import create_app
+        from greta.studio.serving import serve
     except ModuleNotFoundError as error:
         raise SetupError(f"the studio needs {error.name}\nhint: pip install 'greta-trends[studio]'") from error
     from greta.studio.guard import is_loopback
     from greta.studio.limits import MEGABYTE, Limits
+    from greta.studio.session import Settings
 
-    settings = Settings(host, tuple(follow or ()), Limits(upload_bytes=max_upload * MEGABYTE))
+    token = token_urlsafe(16)
+    settings = Settings(host, token, tuple(follow or ()), Limits(upload_bytes=max_upload * MEGABYTE))
     listener = _listen(host, port)
-    address = _address(host, listener.getsockname()[1])
+    address = f"{_address(host, listener.getsockname()[1])}?token={token}"
     typer.echo(f"greta studio: {address}  (Ctrl-C ends it)", err=True)
     if not is_loopback(host):
-        typer.echo("Every machine that reaches this address can run queries here: there are no passwords.", err=True)
+        typer.echo("Other machines can reach it too: whoever has the address can run queries here.", err=True)
     if not no_browser:
         # The socket listens already: a browser that is faster than the server waits for it.
         webbrowser.open(address)
-    config = uvicorn.Config(create_app(settings), log_level="warning", server_header=False)
     # Ctrl-C is the way to end it, and no failure.
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listener])
+        serve(create_app(settings), listener)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -26,6 +26,10 @@ from greta.plan.nodes import NegativeTemplate, Place, Template
 Int = NDArray[np.int64]
 
 
+_NONE = np.empty(0, dtype=np.int64)
+_NO_BREAKS = Breaks(np.empty((0, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), _NONE, _NONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Barriers:
     """Per partition of the parent's frame: which slice of the ends (ascending) and starts concerns it."""
@@ -78,6 +82,8 @@ def window_breaks(templates: tuple[Template, ...], barriers: list[list[Barriers]
         for negative, barrier in zip(template.negatives, own, strict=True)
         if negative.place is not Place.BETWEEN and slide > 0
     ]
+    if not edges:
+        return _NO_BREAKS
     of_partition, offsets, windows = [], [np.zeros(1, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     slices, size = 0, 0
     for negative, barrier in edges:

@@ -87,8 +87,8 @@ class Columns:
     def extremes(self, name: str, double: bool) -> tuple[NDArray[Any], Decoder]:
         """What MIN and MAX compare of an attribute, as integers or as doubles, and the way back.
 
-        NULL is NOTHING among integers and -∞ among doubles. Numbers that are doubles anyway stay as they are; everything
-        else is as good as its rank.
+        NULL is NOTHING among integers and -∞ among doubles. Numbers that are doubles anyway stay as they are;
+        everything else is as good as its rank.
         """
         if (name, double) not in self._extremes:
             codes, decode = encode(self.attribute(name))
@@ -118,7 +118,7 @@ def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArra
     if pa.types.is_floating(values.type):
         plain = without_nulls(values, -np.inf)
         if np.isfinite(plain[~null]).all():
-            return plain, lambda numbers: pa.array(numbers)
+            return plain, pa.array
     elif pa.types.is_integer(values.type):
         whole = without_nulls(values, 0)
         if abs(int(whole.max(initial=0))) <= _EXACT and abs(int(whole.min(initial=0))) <= _EXACT:

@@ -122,19 +122,19 @@ def _exactly(expression: Expression, value_of: Callable[[str], Exact]) -> Exact:
         case Name(name=name):
             return value_of(name)
         case Negative(operand=operand):
-            value = _exactly(operand, value_of)
-            return None if value is None else -value
+            number = _exactly(operand, value_of)
+            return None if number is None else -number
         case Arithmetic(operator=sign, left=left, right=right):
             a, b = _exactly(left, value_of), _exactly(right, value_of)
             return None if a is None or b is None else _combined(sign, a, b)
         case Call(function=function, operand=operand):
-            value = _exactly(operand, value_of)
-            return None if value is None else _applied(function, value)
+            number = _exactly(operand, value_of)
+            return None if number is None else _applied(function, number)
         case _:
             raise AssertionError(f"no number: {expression}")
 
 
-def _combined(sign: ArithmeticOperator, a: int | Fraction | float, b: int | Fraction | float) -> Exact:
+def _combined(sign: ArithmeticOperator, a: Fraction | float, b: Fraction | float) -> Exact:
     if isinstance(a, float) or isinstance(b, float):
         # One of them is infinite; all that matters of the other is its sign.
         a, b = to_double(a), to_double(b)
@@ -153,10 +153,10 @@ def _combined(sign: ArithmeticOperator, a: int | Fraction | float, b: int | Frac
             raise AssertionError("a remainder of aggregates is refused before")
 
 
-def _applied(function: MathFunction, value: int | Fraction | float) -> Exact:
+def _applied(function: MathFunction, value: Fraction | float) -> Exact:
     match function:
         case "ABS":
-            return abs(value)
+            return -value if value < 0 else value
         case "SQRT":
             return square_root(value)
         case "LOG2" | "LOG10" | "LN":
@@ -177,7 +177,7 @@ def _log_of_fraction(value: Fraction, logarithm: Callable[[Any], float]) -> floa
     return logarithm(value.numerator) - logarithm(value.denominator)
 
 
-def square_root(value: int | Fraction | float) -> Exact:
+def square_root(value: Fraction | float) -> Exact:
     """The root to the last digits of a double, also of what is beyond their range; NULL for negative numbers."""
     if value < 0:
         return None

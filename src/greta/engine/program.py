@@ -51,6 +51,7 @@ from greta.lang.nodes import (
     Arithmetic,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Expression,
     Name,
@@ -59,6 +60,7 @@ from greta.lang.nodes import (
     Number,
     Or,
     Text,
+    TrendAggregate,
 )
 from greta.plan.flows import Code, Flow, Guard, Position, Step, Weight
 from greta.plan.nodes import AccessPath, Link, State, Template
@@ -159,8 +161,8 @@ class Compiler:
         if isinstance(weight, Code):
             codes, _ = self.columns.extremes(weight.attribute, self.double)
             return negated(codes)[self.frame.rows] if weight.sign < 0 else codes[self.frame.rows]
-        result = np.full(len(self.time), weight.constant, dtype=dtype)
-        largest = abs(weight.constant)
+        result: NDArray[Any] = np.full(len(self.time), weight.constant, dtype=dtype)
+        largest = float(abs(weight.constant))
         for name, coefficient in weight.attributes:
             values = self.columns.weights(name)
             largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
@@ -327,7 +329,7 @@ class _Template:
                 state=_matrix(state_rows, STATE_COLUMNS),
                 incoming=in_flat,
                 outgoing=out_flat,
-                index=_matrix(index_rows, INDEX_COLUMNS),
+                indexes=_matrix(index_rows, INDEX_COLUMNS),
                 rank=_matrix(self.rank_comparisons, RANK_COLUMNS),
             ),
             Conditions(
@@ -471,7 +473,7 @@ class _Template:
                 self.program += [_ARITHMETIC[operator], 0]
             case Comparison() | And() | Or() | Not():
                 self._emit_condition(expression)
-            case Attribute() | Name() | Aggregate() | Text():
+            case Attribute() | Name() | Aggregate() | TrendAggregate() | Call() | Text():
                 raise DataError("a condition between two events cannot be computed")
             case _:
                 assert_never(expression)

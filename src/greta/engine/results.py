@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +55,8 @@ class Groups:
 
 def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> Groups:
     """Number the groups of a frame's partitions."""
+    from greta.engine.partitions import number_keys
+
     plan = stream.plan
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
     values: dict[str, pa.Array] = {}
@@ -72,8 +74,6 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
         return Groups(np.zeros(count, dtype=np.int64), {}, whole=False)
     if set(plan.group) == set(plan.partitioning.common) and not scopes:
         return Groups(np.arange(count), values, whole=True)
-    from greta.engine.partitions import number_keys
-
     # A group may be NULL where a scope has no value: that is a group of its own. Dictionaries may hold a word twice.
     plain = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in values.values()]
     keys = number_keys(plain, count, null_is_a_value=True)
@@ -245,7 +245,8 @@ class _Rows:
         if output.measures[0] in self.decoders:
             column = self.column(output)
             if pa.types.is_floating(column.type):
-                return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                numbers: NDArray[Any] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                return numbers
             return np.array(column.to_pylist(), dtype=object)
         values, valid = self._values(output)
         if values.dtype == np.float64:
@@ -299,14 +300,16 @@ def _averages(sums: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], N
 def _deviations(
     squares: NDArray[Any], sums: NDArray[Any], values: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Roots of mean square minus squared mean; a difference that rounding made negative is none."""
+    """Roots of mean square minus squared mean, exact up to the root: the two may have most digits in common.
+
+    A difference that is negative, since the sums were rounded, is none.
+    """
     some = (values != 0).astype(bool)
-    if squares.dtype == np.float64 and sums.dtype == np.float64 and values.dtype == np.float64:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = sums / values
-            return np.sqrt(np.maximum(squares / values - mean * mean, 0.0)), some
-    deviations = []
+    deviations: list[Any] = []
     for square, total, count in zip(squares.tolist(), sums.tolist(), values.tolist(), strict=True):
+        if isinstance(count, float) and not math.isfinite(count):
+            deviations.append(math.nan)
+            continue
         square_mean, mean_value = (_divide(square, count), _divide(total, count)) if count else (None, None)
         if isinstance(square_mean, Fraction) and isinstance(mean_value, Fraction):
             deviations.append(square_root(max(square_mean - mean_value * mean_value, Fraction(0))))

@@ -142,16 +142,14 @@ class Execution:
     def totals(self) -> int:
         """How many numbers a window's running totals are, in a plan without edge predicates and extremes."""
         (prepared,) = self._prepared
-        return prepared.flows[0].adds * (1 + len(prepared.automata[0].states.index))
+        return prepared.flows[0].adds * (1 + len(prepared.automata[0].states.indexes))
 
     def go_on(self, runs: Runs, carried: NDArray[np.float64]) -> None:
         """Bring the running totals of windows, a row each with the additive slots in front, past these events."""
         (prepared,) = self._prepared
         (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
         count = len(runs.first_window)
-        results = Results(
-            np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8)
-        )
+        results = Results(np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8))
         at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds)
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
@@ -215,9 +213,10 @@ class Execution:
             flow = prepared.flows[template]
             results = self._compute(template, runs, prepared, blank)
             adds = _numbers(results.words, flow.adds, blank)
-            if prepared.double and self.plan.needs_magnitudes:
-                # An infinite count still has a finite average: compute again with an exponent of its own.
-                infinite = ~np.isfinite(results.words).all(axis=1)
+            if prepared.double:
+                # An infinite count still has a finite average, and ∞ - ∞ some value: compute again with exponents.
+                infinite = ~np.isfinite(results.words) if self.plan.needs_magnitudes else np.isnan(results.words)
+                infinite = infinite.any(axis=1)
                 results.failed[np.unique(np.searchsorted(runs.offsets, np.flatnonzero(infinite), side="right") - 1)] = 1
             if results.failed.any():
                 adds = self._widen(template, runs, prepared, results, adds)
@@ -298,7 +297,7 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
     overlap = held / max(events, 1)
     if overlap < _WORTH_SHARING:
         return 1
-    if (automaton.states.index[:, KIND] == FREE).all():
+    if (automaton.states.indexes[:, KIND] == FREE).all():
         return min(longest, _MOST_FREE_LANES)
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))

@@ -23,6 +23,7 @@ from greta.lang.nodes import (
     Arithmetic,
     Attribute,
     Boolean,
+    Call,
     Comparison,
     Expression,
     Name,
@@ -31,6 +32,7 @@ from greta.lang.nodes import (
     Number,
     Or,
     Text,
+    TrendAggregate,
 )
 
 Value = Any
@@ -71,8 +73,10 @@ def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value
             return reduce(pc.or_kleene, (evaluate(part, column) for part in parts))
         case Not(operand=operand):
             return pc.invert(evaluate(operand, column))
-        case Aggregate():
+        case Aggregate() | TrendAggregate():
             raise DataError("an aggregate has no value for a single event")
+        case Call():
+            raise AssertionError("functions are applied to aggregates alone")
         case _:
             assert_never(expression)
 

@@ -91,8 +91,8 @@ class EdgeConditions:
         )
 
     def _is_true(self, condition: Expression, earlier: Event, later: Event) -> bool:
-        def lookup(attribute: Attribute) -> object:
-            return self._stream.values(attribute.name)[(later if attribute.next else earlier).row]
+        def lookup(leaf: Attribute) -> object:
+            return self._stream.values(leaf.name)[(later if leaf.next else earlier).row]
 
         return evaluate(condition, lookup) is True
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from greta.engine.columns import Columns
 from greta.engine.job import Job
 from greta.engine.times import Clock, furthest_from_zero
+from greta.graph.totals import Weights
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 
@@ -104,6 +105,9 @@ class Stream:
         self.plan = plan = job.plan
         self.columns = Columns(table)
         self.clock = job.clock
+        self.times: list[int] = []
+        """Per row, in units of the clock."""
+        self.weights = Weights(self)
         self._values: dict[str, list[Any]] = {}
         self._variables_of: dict[str, frozenset[str]] = {
             name: frozenset(v.name for v in plan.variables if v.event_type == name) for name in plan.event_types
@@ -116,7 +120,7 @@ class Stream:
         instants = self.clock.read(table.column(self.job.time), self.job.time)
         if self.plan.window is not None:
             self.clock.require_room(furthest_from_zero(instants), self.plan.window)
-        times = instants.tolist()
+        self.times = times = instants.tolist()
         types = table.column(self.job.type).cast(pa.string()).to_pylist()
         allowed = {
             v.name: [self.columns.holds(c) for c in self.plan.local_conditions(v.name)] for v in self.plan.variables

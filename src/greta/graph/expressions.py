@@ -66,7 +66,7 @@ def evaluate(expression: Expression, lookup: Lookup) -> object:
         case Not(operand=operand):
             return _not(evaluate(operand, lookup))
         case Name() | Aggregate() | TrendAggregate() | Call():
-            raise AssertionError("the planner lets nothing of groups into an edge predicate")
+            raise AssertionError("edge predicates speak of attributes alone")
         case _:
             assert_never(expression)
 

@@ -22,6 +22,8 @@ class Vertex:
 
     ``invalid`` holds the links over which a negative match no longer lets it connect; a vertex without any way
     to go on is ``pruned``. ``clipped`` ones never were in the graph: a leading or trailing NOT shuts them out.
+    Under MAXIMAL, a ``continued`` one starts no trend in any window, and none ends with it in windows where it is
+    ``followed``.
     """
 
     event: Event
@@ -30,6 +32,8 @@ class Vertex:
     invalid: set[int] = field(default_factory=set)
     pruned: bool = False
     clipped: bool = False
+    continued: bool = False
+    followed: set[int] = field(default_factory=set)
 
 
 class VertexTree:

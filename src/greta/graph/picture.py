@@ -14,7 +14,6 @@ from greta.graph.events import Stream, Windows
 from greta.graph.panes import Vertex as RuntimeVertex
 from greta.graph.run import partition_graphs
 from greta.graph.runtime import GretaGraph
-from greta.graph.totals import Aggregates
 from greta.lang.nodes import Query
 from greta.lang.printer import print_pattern
 from greta.plan.nodes import Place, Plan
@@ -162,7 +161,7 @@ class _View:
             # Nothing outside the window may stand in the way of what is inside.
             stream.events = [event for event in stream.events if self.windows.holding(event.time)]
         partitioning, partitions = stream.plan.partitioning, []
-        for found in partition_graphs(stream, self.windows, Aggregates(stream), record=True):
+        for found in partition_graphs(stream, self.windows, record=True):
             if not found.cell.events:
                 continue
             for graph in found.graphs:
@@ -201,8 +200,8 @@ class _View:
             time=time,
             variable=state.variable,
             state=state.index,
-            start=state.start,
-            end=graph.is_end(state),
+            start=state.start and not vertex.continued,
+            end=graph.is_end(state) and not (vertex.followed and vertex.followed.issuperset(vertex.totals)),
             counts={self._start(window): total[0] for window, total in sorted(vertex.totals.items())},
             invalid=bool(vertex.invalid) or vertex.clipped,
             pruned=vertex.pruned or vertex.clipped,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,12 +13,13 @@ from greta.engine.job import Job, Numbers
 from greta.engine.results import Merged, finish
 from greta.engine.tables import Events, to_table
 from greta.graph.events import Cell, Stream, Windows
-from greta.graph.panes import Total
+from greta.graph.pairs import combined, nothing, paired
 from greta.graph.runtime import GretaGraph, Recording
-from greta.graph.totals import Aggregates
+from greta.graph.totals import Propagation
 from greta.kernels.layout import NOTHING
 from greta.lang.nodes import Query, Semantics
-from greta.plan.nodes import Plan, SlotKind
+from greta.plan.measures import Combine, build_flow
+from greta.plan.nodes import Plan
 
 
 def aggregate(
@@ -50,14 +50,18 @@ class CellGraphs:
     graphs: Sequence[GretaGraph]
 
 
-def partition_graphs(
-    stream: Stream, windows: Windows, aggregates: Aggregates, *, record: bool = False
-) -> Iterator[CellGraphs]:
+def partition_graphs(stream: Stream, windows: Windows, *, record: bool = False) -> Iterator[CellGraphs]:
     """Run the graphs of every partition over its ticks, one transaction after another (§7).
 
     Memory is that of one partition at a time.
     """
     plan = stream.plan
+    names = {name for measure in plan.measures for name in measure.attributes}
+    complete = frozenset(name for name in names if stream.columns.valid(name) is None)
+    flows = [
+        Propagation(stream, build_flow(plan.measures, template.variables, complete), plan.measures)
+        for template in plan.templates
+    ]
     positive = frozenset[str]().union(*(template.variables for template in plan.templates))
     scopes = [at for at, s in enumerate(plan.partitioning.scopes) if not s.variables.isdisjoint(positive)]
     for events in stream.partitions():
@@ -68,12 +72,13 @@ def partition_graphs(
                     windows,
                     template,
                     cell,
-                    aggregates,
+                    flow,
                     plan.semantics,
                     cell.required,
                     Recording() if record else None,
+                    maximal=plan.maximal,
                 )
-                for template in plan.templates
+                for template, flow in zip(plan.templates, flows, strict=True)
             ]
             if plan.conjunction and plan.semantics is Semantics.NEXT:
                 # A trend of both sides may skip what neither side matched.
@@ -83,6 +88,8 @@ def partition_graphs(
                     graph.process(time, tick)
                 for graph in graphs:
                     graph.commit(time)
+            for graph in graphs:
+                graph.close()
             yield CellGraphs(cell, graphs)
 
 
@@ -92,28 +99,28 @@ class _Answer:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.plan = stream.plan
-        self.aggregates = Aggregates(stream)
         self._groups: dict[tuple[Any, ...], int] = {}
         """Values of the GROUP-BY attributes → number of the group."""
         self._examples: list[list[int | None]] = []
         """Per group and GROUP-BY attribute: a row that shows its value; None where the value is NULL."""
-        self._totals: dict[tuple[int, int], Total] = {}
-        """(window, number of the group) → its aggregates."""
-        windows = Windows.of(self.plan, stream.clock)
-        for found in partition_graphs(stream, windows, self.aggregates):
+        self._values: dict[tuple[int, int], list[Any]] = {}
+        """(window, number of the group) → the values of its measures."""
+        measures = self.plan.measures
+        for found in partition_graphs(stream, Windows.of(self.plan, stream.clock)):
             group = self._group(found.cell)
-            for window, total in self._results(found.graphs):
-                if total[0]:
-                    place = self._totals.setdefault((window, group), self.aggregates.nothing())
-                    self.aggregates.add(place, total)
+            for window, values in self._results(found.graphs):
+                if values[0]:
+                    before = self._values.get((window, group))
+                    self._values[window, group] = values if before is None else combined(measures, before, values)
 
-    def _results(self, graphs: Sequence[GretaGraph]) -> Iterator[tuple[int, Total]]:
-        if not self.plan.conjunction:
-            yield from graphs[0].results.items()
-            return
+    def _results(self, graphs: Sequence[GretaGraph]) -> Iterator[tuple[int, list[Any]]]:
+        measures = self.plan.measures
         for window in {w: None for graph in graphs for w in graph.results}:
-            sides = [graph.results.get(window) or self.aggregates.nothing() for graph in graphs]
-            yield window, self.aggregates.pairs(*sides)
+            sides = [
+                graph.propagation.results(graph.results[window]) if window in graph.results else nothing(measures)
+                for graph in graphs
+            ]
+            yield window, paired(measures, *sides) if self.plan.conjunction else sides[0]
 
     def _group(self, cell: Cell) -> int:
         """The number of a cell's group. A grouped attribute that only scopes name has their first value."""
@@ -137,15 +144,14 @@ class _Answer:
 
     def table(self) -> pa.Table:
         """The rows, by window and group."""
-        places = sorted(self._totals)
-        totals = [self.aggregates.final(self._totals[place]) for place in places]
-        slots = list(enumerate(self.plan.slots))
-        extreme = [at for at, slot in slots if slot.kind in (SlotKind.MIN, SlotKind.MAX)]
+        places = sorted(self._values)
+        values = [self._values[place] for place in places]
+        measures = list(enumerate(self.plan.measures))
         merged = Merged(
             np.array([group for _, group in places], dtype=np.int64),
             np.array([window for window, _ in places], dtype=np.int64),
-            {at: _objects([total[at] for total in totals]) for at, _ in slots if at not in extreme},
-            {at: _codes([total[at] for total in totals], self.plan.slots[at].kind) for at in extreme},
+            {at: _objects([row[at] for row in values]) for at, measure in measures if measure.combine is Combine.ADD},
+            {at: _extremes([row[at] for row in values]) for at, measure in measures if measure.combine is Combine.MAX},
         )
         columns = self.stream.columns
         attributes = {
@@ -154,16 +160,12 @@ class _Answer:
         }
         if not attributes:
             attributes = {name: columns.table.column(name).combine_chunks()[:0] for name in self.plan.group}
-        decoders = {}
-        for at in extreme:
-            name = self.plan.slots[at].attribute
-            assert name is not None
-            decoders[at] = self._decoder(name, [total[at] for total in totals])
+        decoders = {
+            at: columns.extremes(measure.compared, double=False)[1]
+            for at, measure in measures
+            if measure.compared is not None
+        }
         return finish(self.stream.job, merged, attributes, decoders)
-
-    def _decoder(self, name: str, values: list[Any]) -> Callable[[Any], pa.Array]:
-        """From the number of a row to the extreme it shows."""
-        return partial(_decode, values, self.stream.columns.attribute(name).type)
 
 
 def _objects(values: list[Any]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -172,15 +174,8 @@ def _objects(values: list[Any]) -> np.ndarray[Any, np.dtype[Any]]:
     return column
 
 
-def _codes(values: list[Any], kind: SlotKind) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Every row is its own code; the output of a MIN reads codes with the sign changed."""
-    sign = -1 if kind is SlotKind.MIN else 1
-    codes = [int(NOTHING) if value is None else sign * row for row, value in enumerate(values)]
-    return np.array(codes, dtype=np.int64)
-
-
-def _decode(values: list[Any], type_: pa.DataType, codes: Any) -> pa.Array:
-    wanted = [values[code] for code in codes]
-    if pa.types.is_timestamp(type_):
-        return pa.array(wanted, pa.int64()).cast(pa.timestamp("ns", type_.tz)).cast(type_)
-    return pa.array(wanted, type_)
+def _extremes(values: list[Any]) -> np.ndarray[Any, np.dtype[Any]]:
+    """Codes in 64 bits, numbers of any size as objects."""
+    present = [int(NOTHING) if value is None else value for value in values]
+    small = all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in present)
+    return np.array(present, dtype=np.int64) if small else _objects(present)

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from greta.graph.conditions import EdgeConditions
 from greta.graph.events import Cell, Event, Stream, Windows
 from greta.graph.panes import Panes, Total, Vertex
-from greta.graph.totals import LatestStart, Propagation
+from greta.graph.totals import Propagation
 from greta.lang.nodes import Semantics
+from greta.plan.flows import latest_start
 from greta.plan.nodes import NegativeTemplate, Place, State, Template
 
 
@@ -28,8 +29,9 @@ class Recording:
 class GretaGraph:
     """A template over the events of one cell.
 
-    ``required`` has the scopes that a trend must have met to count; None: whatever it met. ``recording`` is
-    given where the graph is to be looked at.
+    ``required`` has the scopes that a trend must have met to count; None: whatever it met. ``maximal``: trends
+    count only where no event comes before their first and none follows their last. ``recording`` is given where the
+    graph is to be looked at.
     """
 
     def __init__(
@@ -42,11 +44,14 @@ class GretaGraph:
         semantics: Semantics,
         required: int | None,
         recording: Recording | None = None,
+        *,
+        maximal: bool = False,
     ) -> None:
         self.template = template
         self.propagation = propagation
         self.semantics = semantics
         self.required = required
+        self.maximal = maximal
         self.recording = recording
         self.windows = windows
         self.panes = Panes(windows, [EdgeConditions(stream, link) for link in template.links])
@@ -68,6 +73,7 @@ class GretaGraph:
         self._opened: list[dict[int, int]] = [{} for _ in template.negatives]
         self._cutoff: list[float] = [-math.inf for _ in template.negatives]
         self._arrived: list[Vertex] = []
+        self._ends: list[Vertex] = []
         # Under contiguous, only the tick before is stored; skip-till-any-match skips what it likes.
         self._skips = semantics is not Semantics.NEXT
         self._states = _by_variable(template)
@@ -85,10 +91,23 @@ class GretaGraph:
         windows = self.windows.holding(time)
         for event in events:
             for variable in sorted(event.variables):
-                for state in self._states.get(variable, ()):
-                    self._insert(event, state, windows)
+                states = self._states.get(variable, ())
+                continued = self._follow(event, states, set(windows)) if self.maximal else set[int]()
+                for state in states:
+                    self._insert(event, state, windows, continued)
 
-    def _insert(self, event: Event, state: State, windows: list[int]) -> None:
+    def _follow(self, event: Event, states: Sequence[State], windows: set[int]) -> set[int]:
+        """MAXIMAL: the windows in which an event continues a trend. None starts with it there, and the trends that it
+        continues do not end before it.
+        """
+        continued: set[int] = set()
+        for state in states:
+            for predecessor, shared in self._edges(event, state, windows):
+                predecessor.followed.update(shared)
+                continued.update(shared)
+        return continued
+
+    def _insert(self, event: Event, state: State, windows: list[int], continued: set[int]) -> None:
         """Lines 4–8: find the predecessors of an event; if it has any, or may start, it becomes a vertex."""
         open_windows = [window for window in windows if self._is_open(state, window, event.time)]
         vertex = Vertex(event, state, {})
@@ -98,36 +117,58 @@ class GretaGraph:
             return
         if state.start:
             for window in open_windows:
-                vertex.totals[window] = self.propagation.nothing()
-                vertex.totals[window][0] = 1
+                if window not in continued:
+                    vertex.totals[window] = self.propagation.started(event, state)
+            vertex.continued = not vertex.totals
         self._link(vertex, set(open_windows))
         if not vertex.totals:
             return
         for window, total in vertex.totals.items():
             self.propagation.take_part(total, event, state)
-            if self.is_end(state):
-                self.propagation.add(self.results.setdefault(window, self.propagation.nothing()), total)
+            if self.is_end(state) and not self.maximal:
+                self._count(window, total)
+        if self.is_end(state) and self.maximal:
+            self._ends.append(vertex)
         self._arrived.append(vertex)
         self._record(vertex)
+
+    def _count(self, window: int, total: Total) -> None:
+        """Line 8: trends that end here are results of the window."""
+        self.propagation.add(self.results.setdefault(window, self.propagation.nothing()), total)
+
+    def close(self) -> None:
+        """After the last tick: what nothing has followed is maximal."""
+        for vertex in self._ends:
+            for window, total in vertex.totals.items():
+                if window not in vertex.followed:
+                    self._count(window, total)
 
     def _link(self, vertex: Vertex, windows: set[int]) -> None:
         """Line 7, shared by windows (§6): add the totals of every predecessor, window by window."""
         totals, add = vertex.totals, self.propagation.add
-        for predecessor in self._predecessors(vertex):
-            linked = False
-            for window, part in predecessor.totals.items():
-                if window in windows and (self._skips or self._is_near(predecessor, window)):
-                    if window not in totals:
-                        totals[window] = self.propagation.nothing()
-                    add(totals[window], part)
-                    linked = True
-            if linked and self.recording is not None:
+        for predecessor, shared in self._edges(vertex.event, vertex.state, windows):
+            for window in shared:
+                if window not in totals:
+                    totals[window] = self.propagation.nothing()
+                add(totals[window], predecessor.totals[window])
+            if self.recording is not None:
                 self.recording.edges.append((predecessor, vertex))
 
-    def _predecessors(self, vertex: Vertex) -> Iterator[Vertex]:
+    def _edges(self, event: Event, state: State, windows: set[int]) -> Iterator[tuple[Vertex, list[int]]]:
+        """The predecessors of an event, each with the windows that the edge lies in."""
+        for predecessor in self._predecessors(event, state):
+            shared = [
+                window
+                for window in predecessor.totals
+                if window in windows and (self._skips or self._is_near(predecessor, window))
+            ]
+            if shared:
+                yield predecessor, shared
+
+    def _predecessors(self, event: Event, state: State) -> Iterator[Vertex]:
         """Line 4: the valid vertices of the states before this one that satisfy the edge predicates."""
-        for place in self._into[vertex.state.index]:
-            yield from self.panes.find(place, vertex.event)
+        for place in self._into[state.index]:
+            yield from self.panes.find(place, event)
 
     def _is_near(self, predecessor: Vertex, window: int) -> bool:
         """Event selection under next-match: only the last matched tick of the window precedes."""
@@ -210,7 +251,7 @@ class NegativeGraph(GretaGraph):
             windows,
             negative.template,
             cell,
-            LatestStart(),
+            Propagation(stream, latest_start(negative.template.variables)),
             Semantics.ANY,
             required=None,
             recording=Recording() if record else None,
@@ -246,7 +287,8 @@ class NegativeGraph(GretaGraph):
             vertex = todo.pop()
             if not vertex.pruned:
                 vertex.pruned = True
-                todo += [p for p in self._predecessors(vertex) if p.event.time < vertex.event.time]
+                before = self._predecessors(vertex.event, vertex.state)
+                todo += [p for p in before if p.event.time < vertex.event.time]
         self.panes.drop_pruned()
 
 

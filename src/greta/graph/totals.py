@@ -1,174 +1,200 @@
-"""Intermediate aggregates and how they flow along edges (§9, Theorem on aggregate computation).
+"""What flows along edges (§9, Theorem on aggregate computation): the steps of a flow, over plain Python numbers.
 
-Whatever is aggregated, a vertex's total is the sum of its predecessors' totals, and then the event takes part in
-all the trends that end at it. Numbers are exact: integers stay integers, and a column of floats is counted in
-the smallest power of two that they all are multiples of.
+A total has the slots of a ``greta.plan.flows.Flow``, the additive ones in front and the number of trends first of all.
+No aggregate is known here: a measure says by its flow what starting a trend and taking part in one do to its slots.
+Numbers are exact, integers or fractions; an extreme that no value has reached is None.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from math import isfinite
+from typing import TYPE_CHECKING, Any, assert_never
 
-from greta.graph.events import Event, Stream
-from greta.graph.panes import Total
-from greta.plan.nodes import Slot, SlotKind, State
+from greta.kernels.layout import NOTHING
+from greta.plan.flows import Code, Flow, Guard, Op, Position, Step, Weight
+from greta.plan.measures import Combine, Measure
 
+if TYPE_CHECKING:
+    from greta.graph.events import Event, Stream
+    from greta.graph.panes import Total
+    from greta.plan.nodes import State
 
-class Propagation(Protocol):
-    """What flows along edges. The first number of a total is always the number of trends."""
-
-    def nothing(self) -> Total:
-        """The total of no trends."""
-
-    def add(self, total: Total, part: Total) -> None:
-        """Let ``total`` also stand for the trends of ``part``."""
-
-    def take_part(self, total: Total, event: Event, state: State) -> None:
-        """Let an event be the last one of all trends of ``total``."""
+_Column = list[Any] | int
+"""A number per row, or one for all rows."""
 
 
-class LatestStart:
-    """For negative sub-patterns: [number of matches, latest start of one]; all that they forbid follows from it."""
+@dataclass(slots=True)
+class Weights:
+    """What steps read of events, a column per weight and per guard, made once."""
 
-    def nothing(self) -> Total:
-        """No match, no start."""
-        return [0, -math.inf]
+    stream: Stream
+    _columns: dict[Weight | Code | Position, _Column] = field(default_factory=dict)
+    _guards: dict[Guard, list[bool]] = field(default_factory=dict)
 
-    def add(self, total: Total, part: Total) -> None:
-        """More matches; the latest start of either."""
-        total[0] += part[0]
-        total[1] = max(total[1], part[1])
+    def column(self, weight: Weight | Code | Position | None) -> _Column:
+        """A step's weight per row; None only for codes of NULL."""
+        if weight is None:
+            return 0
+        if weight not in self._columns:
+            self._columns[weight] = self._made(weight)
+        return self._columns[weight]
 
-    def take_part(self, total: Total, event: Event, state: State) -> None:
-        """An event that begins a match is later than all that began before it."""
-        if state.start:
-            total[1] = event.time
+    def _made(self, weight: Weight | Code | Position) -> _Column:
+        match weight:
+            case Position():
+                return self.stream.times
+            case Code(attribute=name, sign=sign):
+                codes, _ = self.stream.columns.extremes(name, double=False)
+                nothing = int(NOTHING)
+                return [None if code == nothing else sign * code for code in codes.tolist()]
+            case Weight(constant=constant, attributes=(), seconds=0):
+                return constant
+            case Weight(constant=constant, attributes=attributes, seconds=seconds):
+                rows: list[Any] = [constant] * len(self.stream.times)
+                for name, coefficient in attributes:
+                    values = map(_exact, self.stream.values(name))
+                    rows = [plus(row, times(coefficient, value)) for row, value in zip(rows, values, strict=True)]
+                if seconds:
+                    per_second = 1_000 * self.stream.clock.per_millisecond
+                    instants = (Fraction(time, per_second) for time in self.stream.times)
+                    rows = [plus(row, seconds * instant) for row, instant in zip(rows, instants, strict=True)]
+                return [row.numerator if isinstance(row, Fraction) and row.denominator == 1 else row for row in rows]
+            case _:
+                assert_never(weight)
+
+    def guard(self, guard: Guard) -> list[bool]:
+        """Per row, whether a guarded step is taken."""
+        if guard not in self._guards:
+            rows = [True] * len(self.stream.times)
+            for names, is_null in ((guard.valid, False), (guard.missing, True)):
+                for name in names:
+                    values = self.stream.values(name)
+                    rows = [row and (value is None) is is_null for row, value in zip(rows, values, strict=True)]
+            self._guards[guard] = rows
+        return self._guards[guard]
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """A slot with the values that it needs, and the unit that they are counted in."""
+class _Step:
+    """A step with the columns that it reads; slots are positions in a total."""
 
-    kind: SlotKind
-    variables: frozenset[str]
-    values: list[Any]
-    unit: Fraction = Fraction(1)
+    op: Op
+    target: int
+    source: int
+    weight: _Column
+    guard: list[bool] | None
 
 
-class Aggregates:
-    """For the pattern itself: one number per slot of the plan, COUNT(*) first."""
+class Propagation:
+    """The phases of ``greta.plan.flows`` for one template; ``measures`` are those that the flow was built of."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._columns = [_column(slot, stream) for slot in stream.plan.slots]
-        self._combine = [(at, _COMBINE[column.kind]) for at, column in enumerate(self._columns)]
+    def __init__(self, stream: Stream, flow: Flow, measures: tuple[Measure, ...] = ()) -> None:
+        self.flow = flow
+        self._weights = stream.weights
+        self._nothing: Total = [0] * flow.adds + [None] * flow.maxes
+        self._first: Total = [int(at in flow.start_adds) for at in range(flow.adds)]
+        self._first += [0 if at in flow.start_maxes else None for at in range(flow.maxes)]
+        self._starting = {name: [self._step(step) for step in steps] for name, steps in flow.starting.items()}
+        self._taking_part = {name: [self._step(step) for step in steps] for name, steps in flow.taking_part.items()}
+        combine: list[Callable[[Any, Any], Any]] = [operator.add, *[plus] * (flow.adds - 1), *[greatest] * flow.maxes]
+        self._combine = list(enumerate(combine))
+        self._results = [
+            slot + (flow.adds if measure.combine is Combine.MAX else 0)
+            for slot, measure in zip(flow.results, measures, strict=False)
+        ]
+
+    def _step(self, step: Step) -> _Step:
+        shift = 0 if step.op.additive else self.flow.adds
+        guard = None if step.guard is None else self._weights.guard(step.guard)
+        return _Step(step.op, step.target + shift, step.source + shift, self._weights.column(step.weight), guard)
 
     def nothing(self) -> Total:
-        """No trends: nothing to count or sum, no extreme."""
-        return [None if c.kind in (SlotKind.MIN, SlotKind.MAX) else 0 for c in self._columns]
+        """The total of no trends."""
+        return self._nothing.copy()
+
+    def started(self, event: Event, state: State) -> Total:
+        """Phase 1: the total of the one trend that starts with an event."""
+        total = self._first.copy()
+        _take(self._starting.get(state.variable, ()), total, event.row)
+        return total
 
     def add(self, total: Total, part: Total) -> None:
-        """Add numbers, and keep the more extreme of extremes."""
+        """Phases 2 and 4: let ``total`` also stand for the trends of ``part``."""
         for at, combine in self._combine:
             total[at] = combine(total[at], part[at])
 
     def take_part(self, total: Total, event: Event, state: State) -> None:
-        """COUNT(E) grows by 1, SUM(E.attr) by the value for every trend that the event is in."""
-        trends = total[0]
-        for at, column in enumerate(self._columns):
-            if state.variable not in column.variables:
-                continue
-            if column.kind is SlotKind.EVENTS:
-                total[at] += trends
-                continue
-            value = column.values[event.row]
-            if value is None:
-                continue
-            match column.kind:
-                case SlotKind.VALUES:
-                    total[at] += trends
-                case SlotKind.SUM:
-                    total[at] = _plus(total[at], value * trends if isinstance(value, int) else value)
-                case SlotKind.MIN:
-                    total[at] = _least(total[at], value)
-                case SlotKind.MAX:
-                    total[at] = _greatest(total[at], value)
-                case _:
-                    pass
+        """Phase 3: let an event be the last one of all trends of ``total``."""
+        _take(self._taking_part.get(state.variable, ()), total, event.row)
 
-    def pairs(self, left: Total, right: Total, both: Total) -> Total:
-        """Outermost AND (§9): X trends only left, Y only right and Z on both sides make
-        XY + XZ + YZ + Z(Z-1)/2 pairs of different trends; the rest runs over both trends of every pair.
-        """
-        z = both[0]
-        x, y = left[0] - z, right[0] - z
-        partners_of_x, partners_of_y, partners_of_z = y + z, x + z, x + y + z - 1
-        taken = ((left, x and partners_of_x), (right, y and partners_of_y), (both, z and partners_of_z))
-        total = self.nothing()
-        for at, column in enumerate(self._columns):
-            match column.kind:
-                case SlotKind.TRENDS:
-                    total[at] = x * y + x * z + y * z + z * (z - 1) // 2
-                case SlotKind.MIN | SlotKind.MAX:
-                    # A trend of both sides shows in the extremes of each; where it has no partner, nothing has.
-                    better = _least if column.kind is SlotKind.MIN else _greatest
-                    for side, has_partner in taken:
-                        total[at] = better(total[at], side[at]) if has_partner else total[at]
-                case _ if any(isinstance(side[at], float) for side in (left, right, both)):
-                    # Infinite sums have no differences: one with a partner makes the whole infinite.
-                    total[at] = sum(s[at] for s, has_partner in taken if has_partner and isinstance(s[at], float))
-                case _:
-                    a, b, c = left[at], right[at], both[at]
-                    total[at] = (a - c) * partners_of_x + (b - c) * partners_of_y + c * partners_of_z
-        return total
-
-    def final(self, total: Total) -> Total:
-        """The numbers in the attributes' own units."""
-        return [
-            number if column.unit == 1 or not isinstance(number, int) else number * column.unit
-            for number, column in zip(total, self._columns, strict=True)
-        ]
+    def results(self, total: Total) -> list[Any]:
+        """The value of each measure."""
+        return [total[at] for at in self._results]
 
 
-def _column(slot: Slot, stream: Stream) -> _Column:
-    if slot.attribute is None:
-        return _Column(slot.kind, slot.variables, [])
-    values = stream.values(slot.attribute)
-    if slot.kind is not SlotKind.SUM or stream.columns.is_integer(slot.attribute):
-        return _Column(slot.kind, slot.variables, values)
-    finite = [value for value in values if value is not None and math.isfinite(value)]
-    # Every float is a whole number of some power of two.
-    parts = max((value.as_integer_ratio()[1] for value in finite), default=1)
-    whole = [int(Fraction(value) * parts) if value is not None and math.isfinite(value) else value for value in values]
-    return _Column(slot.kind, slot.variables, whole, Fraction(1, parts))
+def _take(steps: list[_Step] | tuple[()], total: Total, row: int) -> None:
+    for step in steps:
+        if step.guard is not None and not step.guard[row]:
+            continue
+        target, source = step.target, step.source
+        weight = step.weight[row] if isinstance(step.weight, list) else step.weight
+        match step.op:
+            case Op.ADD:
+                total[target] = plus(total[target], times(weight, total[source]))
+            case Op.COPY:
+                total[target] = total[source]
+            case Op.ZERO:
+                total[target] = 0
+            case Op.RAISE:
+                total[target] = greatest(total[target], weight)
+            case Op.PUT:
+                total[target] = None if total[source] is None else plus(total[source], weight)
+            case Op.JOIN:
+                if total[source] is not None:
+                    total[target] = greatest(total[target], plus(total[source], weight))
+            case Op.LOWER:
+                if total[target] is not None:
+                    total[target] = min(total[target], weight)
+            case Op.RAISE_IF:
+                if total[source] is not None:
+                    total[target] = greatest(total[target], weight)
+            case Op.CLEAR:
+                total[target] = None
+            case _:
+                assert_never(step.op)
 
 
-def _plus(a: Any, b: Any) -> Any:
+def _exact(value: Any) -> Any:
+    """A number without rounding, 0 for NULL; infinite ones stay floats."""
+    if value is None:
+        return 0
+    return Fraction(value) if isinstance(value, float) and isfinite(value) else value
+
+
+def plus(a: Any, b: Any) -> Any:
     """A sum that infinity, once in it, does not leave, however large the other side."""
-    if isinstance(a, float) and isinstance(b, int):
+    if isinstance(a, float) and not isinstance(b, float):
         return a
-    if isinstance(b, float) and isinstance(a, int):
+    if isinstance(b, float) and not isinstance(a, float):
         return b
     return a + b
 
 
-def _least(a: Any, b: Any) -> Any:
-    return a if b is None or (a is not None and a <= b) else b
+def times(a: Any, b: Any) -> Any:
+    """A product; nothing of something infinite is nothing."""
+    if not isinstance(a, float) and not isinstance(b, float):
+        return a * b
+    if a == 0 or b == 0:
+        return 0
+    return (a if isinstance(a, float) else 1.0 if a > 0 else -1.0) * (
+        b if isinstance(b, float) else 1.0 if b > 0 else -1.0
+    )
 
 
-def _greatest(a: Any, b: Any) -> Any:
+def greatest(a: Any, b: Any) -> Any:
+    """The larger of two, where None is none."""
     return a if b is None or (a is not None and a >= b) else b
-
-
-_COMBINE: dict[SlotKind, Callable[[Any, Any], Any]] = {
-    SlotKind.TRENDS: operator.add,
-    SlotKind.EVENTS: operator.add,
-    SlotKind.VALUES: operator.add,
-    SlotKind.SUM: _plus,
-    SlotKind.MIN: _least,
-    SlotKind.MAX: _greatest,
-}

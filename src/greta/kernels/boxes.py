@@ -179,9 +179,7 @@ def _bound(
 
 
 @inner
-def _select(
-    codes: Codes, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int
-) -> None:
+def _select(codes: Codes, points: NDArray[np.int64], column: int, first: int, low: int, high: int, middle: int) -> None:
     """Quickselect: the points before ``middle`` are at most, those after at least, the one on it."""
     high -= 1
     while low < high:
@@ -232,9 +230,7 @@ def insert(arena: Arena, boxes: Boxes, b: int, base: int, event: int, row: int, 
 
 
 @inner
-def _bound_query(
-    conditions: Conditions, codes: Codes, boxes: Boxes, begin: int, dimensions: int, j: int
-) -> bool:
+def _bound_query(conditions: Conditions, codes: Codes, boxes: Boxes, begin: int, dimensions: int, j: int) -> bool:
     """The box of codes that may come before event ``j``; False where a comparand is NULL."""
     for d in range(dimensions):
         comparison = conditions.compare[begin + d]

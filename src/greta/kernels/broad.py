@@ -137,6 +137,24 @@ def add(store: Broad, a: int, b: int, count: int) -> None:
 
 
 @inner
+def sum_path(store: Broad, into: int, base: int, count: int, words: int, cells: int) -> None:
+    """Add the first ``count`` places of a Fenwick tree whose rows lie ``words`` apart."""
+    k = count
+    while k > 0:
+        add(store, into, base + (k - 1) * words, cells)
+        k &= k - 1
+
+
+@inner
+def add_path(store: Broad, row: int, base: int, place: int, size: int, words: int, cells: int) -> None:
+    """Add numbers at one place of a Fenwick tree of ``size`` places whose rows lie ``words`` apart."""
+    k = place + 1
+    while k <= size:
+        add(store, base + (k - 1) * words, row, cells)
+        k += k & -k
+
+
+@inner
 def copy(store: Broad, a: int, b: int, count: int) -> None:
     """Set the ``count`` numbers from ``a`` on to those from ``b`` on."""
     for limb in range(store.width):

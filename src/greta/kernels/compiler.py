@@ -20,7 +20,7 @@ from numba.core import caching
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "nogil": True,
     "boundscheck": False,
     "error_model": "numpy",
@@ -29,9 +29,13 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+INNER_OPTIONS: dict[str, Any] = {**OPTIONS, "_nrt": False}
+SMALL_OPTIONS: dict[str, Any] = {**INNER_OPTIONS, "forceinline": True}
+
+
 def kernel(function: Function) -> Function:
     """Compile ``function`` for speed; with ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
-    return _compile(function, _OPTIONS)
+    return _compile(function, OPTIONS)
 
 
 def inner(function: Function) -> Function:
@@ -40,7 +44,15 @@ def inner(function: Function) -> Function:
     Inner loops hand tuples of arrays down several calls; counting references to each array there costs more than
     the work itself.
     """
-    return _compile(function, {**_OPTIONS, "_nrt": False})
+    return _compile(function, INNER_OPTIONS)
+
+
+def small(function: Function) -> Function:
+    """Like ``inner``, for functions that inner loops call: they become part of their callers.
+
+    Handing a tuple of arrays to a function costs a hundred instructions, more than most of them have themselves.
+    """
+    return _compile(function, SMALL_OPTIONS)
 
 
 def _compile(function: Function, options: dict[str, Any]) -> Function:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from greta.kernels import boxes as box_trees
 from greta.kernels import scans as scan_lists
 from greta.kernels.boxes import Boxes, Tree, new_boxes, nodes_for
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, small
 from greta.kernels.layout import (
     BOTH_SIDES,
     BOX,
@@ -74,7 +74,7 @@ class Chunk(NamedTuple):
 
 def new_extra(automaton: Automaton, operands: Operands, mask: NDArray[np.uint64], events: int) -> Extra | None:
     """Room for BOX and SCAN indexes over so many events at a time, if there are such."""
-    kinds = automaton.states.index[:, KIND]
+    kinds = automaton.states.indexes[:, KIND]
     boxes, scans = kinds == BOX, kinds == SCAN
     if not (boxes | scans).any():
         return None
@@ -125,7 +125,7 @@ def _reset_extra(extra: Extra, index: Int, at: int, ranks: Ranks, first: int, la
     return int(nodes_for(size) + size)
 
 
-@inner
+@small
 def query(
     arena: Arena,
     states: States,
@@ -140,12 +140,12 @@ def query(
 ) -> None:
     """Add to a row all vertices of an index that may come right before event ``i``."""
     low, high = lanes
-    kind = states.index[at, KIND]
+    kind = states.indexes[at, KIND]
     begin = base[at]
     if kind == FREE:
         add_row(arena, row, begin, low, high)
         return
-    r = states.index[at, RANK]
+    r = states.indexes[at, RANK]
     if kind == BOX or kind == SCAN:
         if extra is not None:
             _query_extra(arena, states, extra, ranks, at, begin, i, origin, row, lanes)
@@ -186,8 +186,8 @@ def _query_extra(
     lanes: tuple[int, int],
 ) -> None:
     """The same for a BOX or SCAN index."""
-    if states.index[at, KIND] == BOX:
-        tree = Tree(extra.ordinal[at], states.index[at, LINK], base, extra.first[0])
+    if states.indexes[at, KIND] == BOX:
+        tree = Tree(extra.ordinal[at], states.indexes[at, LINK], base, extra.first[0])
         codes = extra.operands.codes
         box_trees.query(arena, extra.conditions, codes, extra.boxes, tree, i, row, lanes[0], lanes[1])
     else:
@@ -198,12 +198,12 @@ def _query_extra(
 
 @inner
 def _kept(states: States, extra: Extra, at: int, base: int, origin: int) -> List:
-    r = states.index[at, RANK]
+    r = states.indexes[at, RANK]
     operator, stride = (states.rank[r, OPERATOR], states.rank[r, STRIDE]) if r >= 0 else (0, 0)
-    return List(extra.ordinal[at], states.index[at, LINK], base, r, operator, stride, origin)
+    return List(extra.ordinal[at], states.indexes[at, LINK], base, r, operator, stride, origin)
 
 
-@inner
+@small
 def insert(
     arena: Arena,
     states: States,
@@ -218,7 +218,7 @@ def insert(
 ) -> None:
     """Put the vertex of event ``i`` into an index."""
     low, high = lanes
-    kind = states.index[at, KIND]
+    kind = states.indexes[at, KIND]
     begin = base[at]
     if kind == FREE:
         add_row(arena, begin, row, low, high)
@@ -231,7 +231,7 @@ def insert(
                 kept = _kept(states, extra, at, begin, origin)
                 scan_lists.insert(arena, extra.scans, kept, ranks, i, row, low, high)
         return
-    r = states.index[at, RANK]
+    r = states.indexes[at, RANK]
     place = ranks.place[r, i - origin]
     if place < 0:
         return

@@ -59,7 +59,7 @@ PART_LAST = 11
 """The slice of ``steps`` that taking part takes."""
 STATE_COLUMNS = 12
 
-# Columns of ``States.index``.
+# Columns of ``States.indexes``.
 KIND = 0
 LINK = 1
 SOURCE = 2
@@ -101,7 +101,7 @@ class States(NamedTuple):
     """[state, column]"""
     incoming: Small
     outgoing: Small
-    index: Int
+    indexes: Int
     """[index, column]"""
     rank: Int
     """[rank comparison, column]"""

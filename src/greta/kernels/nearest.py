@@ -33,7 +33,6 @@ from greta.kernels.layout import (
 )
 from greta.kernels.numbers import (
     Rows,
-    Slots,
     Store,
     add_result,
     add_row,
@@ -96,8 +95,8 @@ def nearest(
 ) -> bool:
     """Compute one window; whether a number did not fit.
 
-    Under NEXT, if ``matched`` is not empty, matched events are marked in it. The layers of links go from tick to tick, so a
-    trend is maximal where nothing comes before its first event and nothing follows its last one.
+    Under NEXT, if ``matched`` is not empty, matched events are marked in it. Links go from tick to tick, so a trend is
+    maximal where nothing comes before its first event and nothing follows its last one.
     """
     states, steps, events = automaton.states, automaton.steps, input_.events
     # No index leaves slots out here: rows are added whole.
@@ -130,10 +129,12 @@ def nearest(
                         if i < lanes.first[clip, window] or i >= lanes.last[clip, window]:
                             continue
                         row = new_base + new_size
-                        if _link_up(
-                            rows, automaton, input_, state, i, row, older, (older_size, older_base, rule.maximal), stack
-                        ):
-                            begin, end = automaton.states.state[state, PART_FIRST], automaton.states.state[state, PART_LAST]
+                        about = (older_size, older_base, rule.maximal)
+                        if _link_up(rows, automaton, input_, state, i, row, older, about, stack):
+                            begin, end = (
+                                automaton.states.state[state, PART_FIRST],
+                                automaton.states.state[state, PART_LAST],
+                            )
                             take_steps(rows, steps.steps, input_.weights, begin, end, i, row, 0, 1)
                             if rule.maximal == 0 and _may_end(automaton, state, required):
                                 add_result(rows, row, 0, 1)
@@ -209,8 +210,8 @@ def _link_up(
 ) -> bool:
     """Make the row of event ``i`` in ``state`` from the layer before; whether a trend starts or goes on there.
 
-    ``about``: (vertices of the layer, its first row, whether only maximal trends count: then none starts at an event that
-    continues one).
+    ``about``: (vertices of the layer, its first row, whether only maximal trends count: then none starts at an event
+    that continues one).
     """
     size, base, maximal = about
     conditions = automaton.conditions
@@ -219,7 +220,7 @@ def _link_up(
     if maximal != 0:
         # A pattern E+ has one condition between its events, whatever their states are.
         for at in range(size):
-            if linked(conditions, input_.operands, automaton.states.index[0, LINK], layer.event[at], i, stack):
+            if linked(conditions, input_.operands, automaton.states.indexes[0, LINK], layer.event[at], i, stack):
                 layer.extended[at] = 1
                 follows = True
     alive = False
@@ -231,8 +232,8 @@ def _link_up(
     for into in range(automaton.states.state[state, IN_FIRST], automaton.states.state[state, IN_LAST]):
         index = automaton.states.incoming[into]
         for at in range(size):
-            if layer.state[at] == automaton.states.index[index, SOURCE] and linked(
-                conditions, input_.operands, automaton.states.index[index, LINK], layer.event[at], i, stack
+            if layer.state[at] == automaton.states.indexes[index, SOURCE] and linked(
+                conditions, input_.operands, automaton.states.indexes[index, LINK], layer.event[at], i, stack
             ):
                 add_row(rows, row, base + at, 0, 1)
                 alive = True

@@ -1,4 +1,4 @@
-"""What a vertex holds, as rows of numbers in one arena, in several representations; additive numbers only ever get added.
+"""What a vertex holds, as rows of numbers in one arena, in several representations; they only ever get added.
 
 A row holds the slots of a vertex, each for several windows next to each other: its *lanes*. With 2 additive slots and
 3 lanes, row 1 of the store is::
@@ -12,10 +12,10 @@ Extreme slots lie in ``maxima`` in the same way. The additive ones lie in a stor
 * an array of 64-bit integers; its last cell is set when a number did not fit;
 * numbers of several words (``broad``).
 
-``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over lanes
-and slots would take longer than the additions. The operations are one set of names; the compiler picks the code by the
-types of arena and store, so that every kernel is written once and the common cases pay nothing for the others. Loops run
-over slices, not over positions in the arena: only then do they become vector instructions.
+``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over
+lanes and slots would take longer than the additions. The operations are one set of names; the compiler picks the code
+by the types of arena and store, so that every kernel is written once and the common cases pay nothing for the others.
+Loops run over slices, not over positions in the arena: only then do they become vector instructions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from greta.kernels import broad
 from greta.kernels.broad import Broad
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import INNER_OPTIONS, OPTIONS, SMALL_OPTIONS, inner, kernel, small
 from greta.kernels.layout import NOTHING, Slots
 
 LARGEST_INTEGER = 2**56
@@ -77,28 +77,42 @@ def integers() -> Store:
     return np.zeros(1, dtype=np.int64)
 
 
-def _by_type(function: Callable[..., Any], choose: Callable[[Any], Callable[..., Any]]) -> None:
+def _by_type(
+    function: Callable[..., Any], choose: Callable[[Any], Callable[..., Any]], options: dict[str, Any] = INNER_OPTIONS
+) -> None:
     """Let compiled code that calls ``function`` use what ``choose`` picks by the type of the first argument."""
 
-    @overload(function, strict=False, jit_options={"error_model": "numpy", "nogil": True})
+    @overload(function, strict=False, jit_options=options)  # type: ignore[arg-type]
     def pick(first: Any, *rest: Any) -> Callable[..., Any]:  # noqa: ARG001
         chosen = choose(first)
         return getattr(chosen, "py_func", chosen)
 
 
 def by_store(
-    function: Callable[..., Any], doubles: Callable[..., Any], integers: Callable[..., Any], several: Callable[..., Any]
+    function: Callable[..., Any],
+    doubles: Callable[..., Any],
+    integers: Callable[..., Any],
+    several: Callable[..., Any],
+    options: dict[str, Any] = INNER_OPTIONS,
 ) -> None:
+    """Dispatch on the type of a store."""
+
     def choose(store: Any) -> Callable[..., Any]:
         if isinstance(store, types.Array):
             return doubles if store.dtype is types.float64 else integers
         return several
 
-    _by_type(function, choose)
+    _by_type(function, choose, options)
 
 
-def by_arena(function: Callable[..., Any], counts: Callable[..., Any], rows: Callable[..., Any]) -> None:
-    _by_type(function, lambda arena: counts if getattr(arena, "instance_class", None) is Counts else rows)
+def by_arena(
+    function: Callable[..., Any],
+    counts: Callable[..., Any],
+    rows: Callable[..., Any],
+    options: dict[str, Any] = SMALL_OPTIONS,
+) -> None:
+    """Dispatch on the type of an arena."""
+    _by_type(function, lambda arena: counts if getattr(arena, "instance_class", None) is Counts else rows, options)
 
 
 def _chosen(
@@ -355,12 +369,12 @@ def clear(arena: Arena, row: int, low: int, high: int) -> None:
     (_counts_clear if isinstance(arena, Counts) else _rows_clear)(arena, row, low, high)  # type: ignore[arg-type]
 
 
-@inner
+@small
 def _counts_clear(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
     counts.store[row] = 0
 
 
-@inner
+@small
 def _rows_clear(rows: Rows, row: int, low: int, high: int) -> None:
     for slot in range(rows.adds):
         zero(rows.store, row * rows.words + slot * rows.width + low, high - low)
@@ -375,7 +389,7 @@ def start(arena: Arena, row: int, low: int, high: int, adds: NDArray[np.uint8], 
     chosen(arena, row, low, high, adds, maxes)
 
 
-@inner
+@small
 def _counts_start(
     counts: Counts,
     row: int,
@@ -387,10 +401,8 @@ def _counts_start(
     counts.store[row] = 1
 
 
-@inner
-def _rows_start(
-    rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]
-) -> None:
+@small
+def _rows_start(rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]) -> None:
     for slot in range(rows.adds):
         if adds[slot] != 0:
             add_one(rows.store, row * rows.words + slot * rows.width + low, high - low)
@@ -405,12 +417,12 @@ def is_alive(arena: Arena, row: int, low: int, high: int) -> bool:
     return bool((_counts_alive if isinstance(arena, Counts) else _rows_alive)(arena, row, low, high))  # type: ignore[arg-type]
 
 
-@inner
+@small
 def _counts_alive(counts: Counts, row: int, low: int, high: int) -> bool:  # noqa: ARG001
     return bool(counts.store[row] != 0)
 
 
-@inner
+@small
 def _rows_alive(rows: Rows, row: int, low: int, high: int) -> bool:
     for lane in range(low, high):
         if not is_zero(rows.store, row * rows.words + lane):
@@ -423,12 +435,12 @@ def add_row(arena: Arena, into: int, row: int, low: int, high: int) -> None:
     (_counts_add if isinstance(arena, Counts) else _rows_add)(arena, into, row, low, high)  # type: ignore[arg-type]
 
 
-@inner
+@small
 def _counts_add(counts: Counts, into: int, row: int, low: int, high: int) -> None:  # noqa: ARG001
     counts.store[into] += counts.store[row]
 
 
-@inner
+@small
 def _rows_add(rows: Rows, into: int, row: int, low: int, high: int) -> None:
     _add_slots(rows, into, row, low, high, rows.carried_adds, rows.carried_maxes)
 
@@ -438,17 +450,17 @@ def add_result(arena: Arena, row: int, low: int, high: int) -> None:
     (_counts_result if isinstance(arena, Counts) else _rows_result)(arena, row, low, high)  # type: ignore[arg-type]
 
 
-@inner
+@small
 def _counts_result(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
     counts.store[0] += counts.store[row]
 
 
-@inner
+@small
 def _rows_result(rows: Rows, row: int, low: int, high: int) -> None:
     _add_slots(rows, 0, row, low, high, rows.adds, rows.maxes)
 
 
-@inner
+@small
 def _add_slots(rows: Rows, into: int, row: int, low: int, high: int, adds: int, maxes: int) -> None:
     """Add the first ``adds`` slots and raise the first ``maxes`` extremes; whole rows in one go."""
     width = rows.width
@@ -473,12 +485,12 @@ def first_extreme(arena: Arena, row: int) -> float:
     return float(0.0 if isinstance(arena, Counts) else arena.maxima[row * arena.extremes])
 
 
-@inner
+@small
 def _counts_extreme(counts: Counts, row: int) -> float:  # noqa: ARG001
     return 0.0
 
 
-@inner
+@small
 def _rows_extreme(rows: Rows, row: int) -> float:
     return float(rows.maxima[row * rows.extremes])
 
@@ -489,7 +501,7 @@ def sum_tree(arena: Arena, into: int, base: int, count: int, low: int, high: int
     chosen(arena, into, base, count, low, high)
 
 
-@inner
+@small
 def _counts_sum_tree(counts: Counts, into: int, base: int, count: int, low: int, high: int) -> None:  # noqa: ARG001
     total = counts.store[into]
     k = count
@@ -499,12 +511,61 @@ def _counts_sum_tree(counts: Counts, into: int, base: int, count: int, low: int,
     counts.store[into] = total
 
 
-@inner
+@small
 def _rows_sum_tree(rows: Rows, into: int, base: int, count: int, low: int, high: int) -> None:
+    width, words = rows.width, rows.words
+    if high - low == width:
+        sum_path(rows.store, into * words, base * words, count, words, rows.carried_adds * width)
+    else:
+        for slot in range(rows.carried_adds):
+            skip = slot * width + low
+            sum_path(rows.store, into * words + skip, base * words + skip, count, words, high - low)
+    for slot in range(rows.carried_maxes):
+        skip = slot * width + low
+        target = rows.maxima[into * rows.extremes + skip : into * rows.extremes + skip + high - low]
+        k = count
+        while k > 0:
+            at = (base + k - 1) * rows.extremes + skip
+            for i in range(target.shape[0]):
+                target[i] = max(target[i], rows.maxima[at + i])
+            k &= k - 1
+
+
+def sum_path(store: Store, into: int, base: int, count: int, words: int, cells: int) -> None:
+    """Add to ``cells`` numbers the first ``count`` places of a Fenwick tree whose rows lie ``words`` apart.
+
+    One call for a whole path: a call for each of its nodes took longer than the additions.
+    """
+    _chosen(store, _double_sum_path, _integer_sum_path, broad.sum_path)(store, into, base, count, words, cells)
+
+
+@inner
+def _double_sum_path(store: NDArray[np.float64], into: int, base: int, count: int, words: int, cells: int) -> None:
+    target = store[into : into + cells]
     k = count
     while k > 0:
-        _rows_add(rows, into, base + k - 1, low, high)
+        at = base + (k - 1) * words
+        source = store[at : at + cells]
+        for i in range(target.shape[0]):
+            target[i] += source[i]
         k &= k - 1
+
+
+@inner
+def _integer_sum_path(store: NDArray[np.int64], into: int, base: int, count: int, words: int, cells: int) -> None:
+    target = store[into : into + cells]
+    bits = 0
+    k = count
+    while k > 0:
+        at = base + (k - 1) * words
+        source = store[at : at + cells]
+        for i in range(target.shape[0]):
+            z = target[i] + source[i]
+            target[i] = z
+            bits |= z ^ (z >> 63)
+        k &= k - 1
+    if bits >= LARGEST_INTEGER:
+        store[store.shape[0] - 1] = 1
 
 
 def add_to_tree(arena: Arena, row: int, base: int, place: int, size: int, low: int, high: int) -> None:
@@ -513,7 +574,7 @@ def add_to_tree(arena: Arena, row: int, base: int, place: int, size: int, low: i
     chosen(arena, row, base, place, size, low, high)
 
 
-@inner
+@small
 def _counts_add_to_tree(
     counts: Counts,
     row: int,
@@ -530,16 +591,66 @@ def _counts_add_to_tree(
         k += k & -k
 
 
-@inner
+@small
 def _rows_add_to_tree(rows: Rows, row: int, base: int, place: int, size: int, low: int, high: int) -> None:
+    width, words = rows.width, rows.words
+    if high - low == width:
+        add_path(rows.store, row * words, base * words, place, size, words, rows.carried_adds * width)
+    else:
+        for slot in range(rows.carried_adds):
+            skip = slot * width + low
+            add_path(rows.store, row * words + skip, base * words + skip, place, size, words, high - low)
+    for slot in range(rows.carried_maxes):
+        skip = slot * width + low
+        source = rows.maxima[row * rows.extremes + skip : row * rows.extremes + skip + high - low]
+        k = place + 1
+        while k <= size:
+            at = (base + k - 1) * rows.extremes + skip
+            for i in range(source.shape[0]):
+                rows.maxima[at + i] = max(rows.maxima[at + i], source[i])
+            k += k & -k
+
+
+def add_path(store: Store, row: int, base: int, place: int, size: int, words: int, cells: int) -> None:
+    """Add ``cells`` numbers at one place of a Fenwick tree of ``size`` places whose rows lie ``words`` apart."""
+    _chosen(store, _double_add_path, _integer_add_path, broad.add_path)(store, row, base, place, size, words, cells)
+
+
+@inner
+def _double_add_path(
+    store: NDArray[np.float64], row: int, base: int, place: int, size: int, words: int, cells: int
+) -> None:
+    source = store[row : row + cells]
     k = place + 1
     while k <= size:
-        _rows_add(rows, base + k - 1, row, low, high)
+        at = base + (k - 1) * words
+        target = store[at : at + cells]
+        for i in range(source.shape[0]):
+            target[i] += source[i]
         k += k & -k
 
 
+@inner
+def _integer_add_path(
+    store: NDArray[np.int64], row: int, base: int, place: int, size: int, words: int, cells: int
+) -> None:
+    source = store[row : row + cells]
+    bits = 0
+    k = place + 1
+    while k <= size:
+        at = base + (k - 1) * words
+        target = store[at : at + cells]
+        for i in range(source.shape[0]):
+            z = target[i] + source[i]
+            target[i] = z
+            bits |= z ^ (z >> 63)
+        k += k & -k
+    if bits >= LARGEST_INTEGER:
+        store[store.shape[0] - 1] = 1
+
+
 by_store(words_of, _one_word, _one_word, broad.words_of)
-by_store(_new_store, _new_plain, _new_plain, broad.new_store)
+by_store(_new_store, _new_plain, _new_plain, broad.new_store, OPTIONS)
 by_store(word, _plain_word, _plain_word, broad.word)
 by_store(put, _plain_put, _plain_put, broad.put)
 by_store(overflowed, _never, _integer_overflowed, broad.overflowed)
@@ -548,6 +659,8 @@ by_store(zero, _plain_zero, _plain_zero, broad.zero)
 by_store(copy, _plain_copy, _plain_copy, broad.copy)
 by_store(is_zero, _plain_is_zero, _plain_is_zero, broad.is_zero)
 by_store(add, _double_add, _integer_add, broad.add)
+by_store(sum_path, _double_sum_path, _integer_sum_path, broad.sum_path)
+by_store(add_path, _double_add_path, _integer_add_path, broad.add_path)
 by_store(add_one, _plain_add_one, _plain_add_one, broad.add_one)
 by_store(add_product, _double_product, _integer_product, broad.add_product)
 by_store(nothing_in, _no_double, _no_integer, _no_integer)

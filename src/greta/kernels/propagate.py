@@ -85,10 +85,10 @@ def propagate(
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
-    Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme of
-    a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
-    events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this takes
-    an automaton whose indexes are all FREE, without extremes. O(log n) per event, window and transition with one
+    Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme
+    of a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
+    events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this
+    takes an automaton whose indexes are all FREE, without extremes. O(log n) per event, window and transition with one
     comparison; memory for the events of ``width`` windows.
     """
     way, area, extra = _ready(automaton, input_, lanes, partitions, width)
@@ -120,7 +120,7 @@ def _ready(
         new_tick(vertices, len(lanes.first)),
         codes,
     )
-    base = np.empty(len(automaton.states.index), dtype=np.int64)
+    base = np.empty(len(automaton.states.indexes), dtype=np.int64)
     extra = new_extra(automaton, input_.operands, input_.events.mask, largest)
     return Way(automaton.states, automaton.steps, lanes, base), area, extra
 
@@ -148,7 +148,7 @@ def _count_windows(
             if not dense_enough(area.whole, last - first):
                 rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
                 ranks, origin = area.part, first
-            used = reset(way.states.index, way.base, ranks, extra, first, last)
+            used = reset(way.states.indexes, way.base, ranks, extra, first, last)
             if used + vertices > arena.store.shape[0]:
                 arena = room_for_counts(used + vertices + (used + vertices) // 2)
             arena.store[:used] = 0.0
@@ -184,7 +184,7 @@ def _propagate(
             if not dense_enough(area.whole, last - first):
                 rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
                 ranks, origin = area.part, first
-            used = reset(way.states.index, way.base, ranks, extra, first, last)
+            used = reset(way.states.indexes, way.base, ranks, extra, first, last)
             if used + vertices > capacity:
                 capacity = used + vertices + (used + vertices) // 2
                 rows = room(goal.blank, results.maxima, capacity, width, slots)

@@ -1,6 +1,6 @@
 """Places and reaches: comparisons of codes become positions in a tree as small as the events at hand.
 
-For a comparison ``f(prev) < g(next)`` the different values of ``f(prev)`` among some events are numbered in their order::
+For a comparison ``f(prev) < g(next)`` the different values of ``f(prev)`` among some events are numbered in order::
 
     f(prev)            3   8   5   8        places   0   2   1   2
     g(next)            5   9   1   8        reaches  1   3   0   2      how many places lie below
@@ -9,8 +9,8 @@ An event is put at its place as a predecessor, and sums the places below its rea
 further where it meets its equal; ``>`` and ``>=`` are the same with all codes negated. With an equality beside the
 comparison, places of one key lie next to each other, and an event reaches from the first place of its key on.
 
-A partition is ranked once; the events of a few windows are then ranked among themselves from these places, so that a tree
-never is much larger than what lives in it.
+A partition is ranked once; the events of a few windows are then ranked among themselves from these places, so that a
+tree never is much larger than what lives in it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from greta.kernels.layout import (
     OPERATOR,
     PREVIOUS,
     STRIDE,
-    Automaton,
-    Events,
+    Int,
 )
 from greta.kernels.sorting import sort_pairs
 
@@ -65,8 +64,8 @@ class Ranks(NamedTuple):
     place: NDArray[np.int32]
     """Per event, as a predecessor; -1: NULL."""
     reach: NDArray[np.int32]
-    """Per event, as a successor: the number of places below, -1: NULL. For EQUALS the place itself, -1: none. For DIFFERS
-    twice the number of places below, plus 1 where there is an equal one."""
+    """Per event, as a successor: the number of places below, -1: NULL. For EQUALS the place itself, -1: none. For
+    DIFFERS twice the number of places below, plus 1 where there is an equal one."""
     first: NDArray[np.int32]
     """Per event, as a successor: the first place of its key, where the comparison has an equality."""
     distinct: NDArray[np.int64]

@@ -41,8 +41,10 @@ def new_scans(indexes: int, events: int) -> Scans:
 
 
 class List(NamedTuple):
-    """One SCAN index: which list, its link, where its rows start; its rank comparison (or -1), operator and stride, and
-    the event that ranks are counted from."""
+    """One SCAN index: which list, its link, and where its rows start.
+
+    Its rank comparison (or -1) has an operator and a stride; ``origin`` is the event that ranks are counted from.
+    """
 
     number: int
     link: int

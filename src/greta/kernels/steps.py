@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import INNER_OPTIONS, inner
 from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Int, Weights
 from greta.kernels.numbers import Arena, Counts, Rows, add_product, by_arena, by_store, copy, is_zero, nothing_in, zero
 
@@ -35,15 +35,15 @@ def take_steps(
 
 @inner
 def _no_steps(
-    counts: Counts,  # noqa: ARG001
-    steps: Int,  # noqa: ARG001
-    weights: Weights,  # noqa: ARG001
-    first: int,  # noqa: ARG001
-    last: int,  # noqa: ARG001
-    i: int,  # noqa: ARG001
-    row: int,  # noqa: ARG001
-    low: int,  # noqa: ARG001
-    high: int,  # noqa: ARG001
+    counts: Counts,
+    steps: Int,
+    weights: Weights,
+    first: int,
+    last: int,
+    i: int,
+    row: int,
+    low: int,
+    high: int,
 ) -> None:
     """A count alone takes no steps."""
 
@@ -132,4 +132,4 @@ def _change_extremes(
 
 
 by_store(in_maxima, _a_double, _an_integer, _an_integer)
-by_arena(take_steps, _no_steps, _rows_steps)
+by_arena(take_steps, _no_steps, _rows_steps, INNER_OPTIONS)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import inner, small
 from greta.kernels.indexes import Chunk, Extra, insert, query
 from greta.kernels.layout import (
     BEGIN_FIRST,
@@ -97,7 +97,7 @@ def sweep(
     free_row: int,
     latest: NDArray[np.float64],
 ) -> None:
-    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are scratch.
+    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are free.
 
     If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there.
     """
@@ -132,13 +132,15 @@ def sweep(
                     if state_of[state, START] != 0:
                         start(arena, row, low, high, steps.start_adds, steps.start_maxes)
                         first, last = state_of[state, BEGIN_FIRST], state_of[state, BEGIN_LAST]
-                        take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
+                        if first < last:
+                            take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
                     for into in range(state_of[state, IN_FIRST], state_of[state, IN_LAST]):
                         query(arena, states, base, ranks, extra, incoming[into], i, origin, row, (low, high))
                     if not is_alive(arena, row, low, high):
                         continue
                     first, last = state_of[state, PART_FIRST], state_of[state, PART_LAST]
-                    take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
+                    if first < last:
+                        take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
                     if state_of[state, END] != 0 and state_of[state, SEEN] == chunk.required:
                         add_result(arena, row, low, high)
                         if latest.shape[0] > 0:
@@ -161,9 +163,9 @@ def sweep(
                 insert(arena, states, base, ranks, extra, outgoing[out], event, origin, free_row + at, reached)
 
 
-@inner
+@small
 def _move_on(lanes: Lanes, tick: Tick, stop: int, i: int) -> None:
-    """Find the windows that hold event ``i``: bounds never fall from window to window, so they are next to each other."""
+    """Find the windows that hold event ``i``: their bounds never fall, so these windows are next to each other."""
     for clip in range(tick.lows.shape[0]):
         low = tick.lows[clip]
         while low < stop and lanes.last[clip, low] <= i:

@@ -370,14 +370,6 @@ class ReturnValue:
     name: str
     span: Span = _span()
 
-    @property
-    def aggregate(self) -> Aggregate:
-        """The aggregate that is returned as it is."""
-        return cast("Aggregate", self.expression)
-
-
-ReturnAggregate = ReturnValue
-
 
 @dataclass(frozen=True, slots=True)
 class GroupAttribute:

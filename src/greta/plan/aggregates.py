@@ -143,7 +143,8 @@ def _value(aggregate: TrendAggregate, draft: Draft) -> TrendValue:
     value = TrendValue(tuple(_part(part, draft) for part in aggregate.parts))
     if len(value.summed) > _MOST_ATTRIBUTES:
         raise QueryMeaningError(
-            f"a value of a trend may speak of {_MOST_ATTRIBUTES} attributes at most, and this one of {len(value.summed)}",
+            f"a value of a trend may speak of {_MOST_ATTRIBUTES} attributes at most, "
+            f"and this one of {len(value.summed)}",
             span=aggregate.span,
             hint="ask for parts of it in columns of their own",
         )
@@ -151,7 +152,8 @@ def _value(aggregate: TrendAggregate, draft: Draft) -> TrendValue:
 
 
 def _part(part: ValuePart, draft: Draft) -> Part:
-    assert part.function not in ("MIN", "MAX")
+    if part.function == "MIN" or part.function == "MAX":
+        raise AssertionError("a MIN or MAX of a trend stands alone")
     variables = draft.positive if part.variable is None else _positive_variables(part.variable, part.span, draft)
     return Part(part.function, variables, part.attribute, -1 if part.negative else 1)
 

@@ -66,9 +66,7 @@ class Explanation:
             "group": list(plan.group),
             "returned": list(plan.returned),
             "window": window and {"within_ms": window.within, "slide_ms": window.slide, "per_event": window.per_event},
-            "measures": [
-                {"combine": measure.combine.value, "meaning": measure.words} for measure in plan.measures
-            ],
+            "measures": [{"combine": measure.combine.value, "meaning": measure.words} for measure in plan.measures],
             "aggregates": [
                 {
                     "name": output.name,

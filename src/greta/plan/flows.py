@@ -3,7 +3,7 @@
 A vertex holds, for all trends that end at it, *additive* slots (sums over the trends) and *extreme* slots (maxima
 over them). Slot 0 is the number of trends. A new vertex comes about in four phases, whatever is aggregated::
 
-    1. a trend starts here?   slots of ``start_adds`` become 1, those of ``start_maxes`` become 0; then the steps of ``starting``
+    1. a trend starts here?   slots of ``start_adds`` become 1, of ``start_maxes`` 0; then the steps of ``starting``
     2. predecessors           additive slots are summed, extreme slots are maximised over all linked vertices
     3. the event takes part   the steps of ``taking_part`` of its variable, in their order
     4. a trend may end here?  all slots join the result of the window, the same way as in 2

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal, TypeVar
 
@@ -69,7 +70,7 @@ class Measure:
         """The measure in words."""
         raise AssertionError("every measure has words")
 
-    def weave(self, builder: FlowBuilder) -> int:
+    def weave(self, builder: FlowBuilder) -> int:  # noqa: ARG002 - measures have their own
         """Add slots and steps; the slot that holds the measure at the end."""
         raise AssertionError("every measure weaves")
 
@@ -352,6 +353,7 @@ class Peak(Measure):
         return _Peaks(builder, self.value, self.sign).weave()
 
 
+@lru_cache(maxsize=1024)
 def build_flow(measures: tuple[Measure, ...], variables: frozenset[str], complete: frozenset[str]) -> Flow:
     """Slots and steps of some measures over a template with these variables."""
     builder = FlowBuilder(variables, complete)
@@ -376,8 +378,8 @@ _TIME = ""
 class _Layers:
     """How a value of trends is kept at a vertex.
 
-    Trends are told apart by which values they have met (an average passes over trends without one). FIRST joins a trend's value
-    when it is met; LAST is exchanged again and again, so a slot without it stays beside the slot with it::
+    Trends are told apart by which values they have met (an average passes over trends without one). FIRST joins a
+    trend's value when it is met; LAST is exchanged again and again, so a slot without it stays beside that with it::
 
         LAST(S.x) - FIRST(S.x)     slot ∅: Σ -first          slot {x}: Σ last - first = slot ∅ + x · trends
 
@@ -405,7 +407,8 @@ class _Layers:
 
     def meetings(self, variable: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
         """What an event of a variable may bring: (attributes with a value, attributes that are NULL)."""
-        names = {a for variables, a in (*self.flags, *self.lasts) if variable in variables and a != _TIME}
+        met = (*self.flags, *self.lasts)
+        names = frozenset(name for variables, name in met if variable in variables and name != _TIME)
         sure = names & self.builder.complete
         for valid in _subsets(sorted(names - sure)):
             yield sure | valid, names - sure - valid
@@ -560,7 +563,9 @@ class _Moments:
             steps: list[Step] = []
             if at == 0:
                 if source != place:
-                    steps += [Step(Op.COPY, slot, other, None, guard) for slot, other in zip(slots, origin, strict=True)]
+                    steps += [
+                        Step(Op.COPY, slot, other, None, guard) for slot, other in zip(slots, origin, strict=True)
+                    ]
                 steps += _shift(slots, count, weight, guard)
             elif len(slots) == 1:
                 steps.append(Step(Op.ADD, slots[0], origin[0], ONE, guard))

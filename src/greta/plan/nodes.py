@@ -21,7 +21,7 @@ from greta.lang.nodes import (
     TrendAggregate,
 )
 from greta.lang.walk import walk
-from greta.plan.measures import Events, Measure, Trends
+from greta.plan.measures import Measure
 
 
 class AttributeType(Enum):
@@ -249,10 +249,10 @@ class Plan:
     """Exactly how a query will be computed.
 
     ``templates`` holds one template, or three for an outermost AND: left, right, and the trends of both.
-    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. ``columns`` are the names of the
-    outputs and computed columns that it shows, in its order. In ``having`` every aggregate is replaced by the ``Name`` of
-    an output (hidden ones included). ``attributes`` are all columns that execution reads, except time and type.
-    ``maximal``: only trends count whose events are not all in another trend.
+    ``group`` are the GROUP-BY attributes, ``returned`` those of them that RETURN shows. ``columns`` are the names of
+    the outputs and computed columns that it shows, in its order. In ``having`` every aggregate is replaced by the
+    ``Name`` of an output (hidden ones included). ``attributes`` are all columns that execution reads, except time and
+    type. ``maximal``: only trends count whose events are not all in another trend.
     """
 
     query: Query
@@ -281,10 +281,10 @@ class Plan:
 
     @property
     def needs_magnitudes(self) -> bool:
-        """Whether a number beyond the range of doubles matters: averages, and what is computed from aggregates."""
-        simple = all(isinstance(measure, Trends | Events) for measure in self.measures)
+        """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
+        quotient = any(output.finish in (Finish.MEAN, Finish.DEVIATION) for output in self.outputs)
         judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
-        return not simple or bool(self.computed) or judged
+        return quotient or bool(self.computed) or judged
 
     @property
     def event_types(self) -> tuple[str, ...]:

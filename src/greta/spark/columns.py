@@ -106,9 +106,10 @@ class Answer:
         if not isinstance(bounds, T.TimestampType):
             bounds = T.TimestampNTZType() if pa.types.is_timestamp(engine.types[0]) else spark_type(engine.types[0])
         final = [bounds, bounds, *(attributes[name] for name in plan.returned)]
-        for output, type_ in zip((o for o in plan.outputs if not o.hidden), engine.types[len(final) :], strict=True):
-            extreme = output.function in ("MIN", "MAX") and output.attribute is not None
-            final.append(attributes[output.attribute or ""] if extreme else spark_type(type_))
+        compared = {output.name: plan.measures[output.measures[0]].compared for output in plan.outputs}
+        for name, type_ in zip(plan.columns, engine.types[len(final) :], strict=True):
+            attribute = compared.get(name)
+            final.append(spark_type(type_) if attribute is None else attributes[attribute])
         return Answer(engine, tuple(final))
 
     @property

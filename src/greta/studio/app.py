@@ -1,16 +1,13 @@
 """The web application: routes in, JSON and the page's own files out.
 
-Workers answer everything that takes a query or a file; this process only passes questions on. Errors become
-``{"error": {"message", "hint", …}}`` with a fitting status.
+Workers answer everything that takes a query or a file; this process only passes questions on.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
@@ -18,92 +15,19 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from greta import __version__
 from greta.drawing.svg import DARK, LIGHT
-from greta.studio.guard import Guard, is_loopback, policy
-from greta.studio.limits import LIMITS, Limits
-from greta.studio.problems import StudioError, describe
+from greta.studio.api import ROUTES
+from greta.studio.guard import Guard, policy
 from greta.studio.runs import Runs
+from greta.studio.session import Session, Settings
 from greta.studio.uploads import Uploads
-from greta.studio.workers import Worker, WorkerError
 
 STATIC = Path(__file__).parent / "static"
-_LARGEST_JSON = 200_000
-
-
-class Answer(JSONResponse):
-    """JSON in ASCII alone: what users type may hold halves of characters that no encoding takes."""
-
-    def render(self, content: Any) -> bytes:
-        """The body."""
-        return json.dumps(content, allow_nan=False).encode("ascii")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the command line decides."""
-
-    host: str = "127.0.0.1"
-    follow: tuple[Path, ...] = ()
-    limits: Limits = LIMITS
-
-
-@dataclass(slots=True)
-class Session:
-    """Everything that lives while the server runs."""
-
-    settings: Settings
-    uploads: Uploads
-    runs: Runs
-    thinker: Worker = field(default_factory=Worker)
-    watcher: Worker = field(default_factory=Worker)
-    followed: dict[str, Path] = field(default_factory=dict)
-
-    async def think(self, ask: str, **arguments: Any) -> dict[str, Any]:
-        """A question that must be answered soon."""
-        return await self.thinker.ask(ask, timeout=self.settings.limits.answer_seconds, **arguments)
-
-    def source(self, named: object) -> dict[str, Any]:
-        """A source as workers take it: the identifier of an upload replaced by its path."""
-        if not isinstance(named, dict):
-            raise StudioError("no data is chosen", "choose a sample, or upload a file")
-        if "sample" in named:
-            return {"sample": named["sample"]}
-        chosen = {k: v for k, v in named.items() if k in ("time", "time_unit", "type", "event_type")}
-        return chosen | {"path": str(self.uploads.get(named.get("upload")).path)}
-
-    def choose(self, path: object) -> str:
-        """A key under which a directory can be followed.
-
-        A browser may name any directory only where nobody but this machine's users can reach the server.
-        """
-        if not is_loopback(self.settings.host):
-            raise StudioError(
-                "directories are chosen on the command line while other machines can reach the studio",
-                "start it with --follow DIR",
-                status=403,
-            )
-        if not isinstance(path, str) or not path or "\0" in path or not Path(path).expanduser().is_dir():
-            raise StudioError(f"{path}: there is no such directory", "name the output directory of greta stream")
-        return self.add_directory(Path(path))
-
-    def add_directory(self, path: Path) -> str:
-        """Remember a directory; the same one keeps its key."""
-        path = path.expanduser().resolve()
-        for key, known in self.followed.items():
-            if known == path:
-                return key
-        key = token_urlsafe(9)
-        self.followed[key] = path
-        return key
-
-
-Handler = Callable[[Request, Session], Awaitable[Response]]
 
 
 def create_app(settings: Settings | None = None) -> Starlette:
@@ -113,21 +37,10 @@ def create_app(settings: Settings | None = None) -> Starlette:
         routes=[
             Route("/", _page),
             Route("/theme.css", _theme),
-            Route("/api/start", _api(start)),
-            Route("/api/check", _api(check), methods=["POST"]),
-            Route("/api/uploads", _api(upload), methods=["POST"]),
-            Route("/api/runs", _api(begin), methods=["POST"]),
-            Route("/api/runs/{id}", _api(progress), methods=["GET"]),
-            Route("/api/runs/{id}", _api(cancel), methods=["DELETE"]),
-            Route("/api/runs/{id}/rows", _api(rows)),
-            Route("/api/runs/{id}/series", _api(series)),
-            Route("/api/runs/{id}/graph", _api(graph)),
-            Route("/api/runs/{id}/rows.csv", _api(download)),
-            Route("/api/follow", _api(choose), methods=["POST"]),
-            Route("/api/follow/{id}", _api(look)),
+            *ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
-        middleware=[Middleware(Guard, host=chosen.host)],
+        middleware=[Middleware(Guard, host=chosen.host, token=chosen.token)],
         lifespan=_lifespan(chosen),
     )
 
@@ -156,22 +69,6 @@ def _lifespan(settings: Settings) -> Callable[[Starlette], Any]:
     return lifespan
 
 
-def _api(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose errors are answers."""
-
-    async def handle(request: Request) -> Response:
-        try:
-            return await handler(request, request.app.state.session)
-        except StudioError as error:
-            return Answer({"error": describe(error)}, status_code=error.status)
-        except WorkerError as error:
-            return Answer({"error": error.described}, status_code=400)
-        except ClientDisconnect:
-            return Response(status_code=499)
-
-    return handle
-
-
 async def _page(_request: Request) -> Response:
     """The page, with a nonce that only its own script can read: the editor brings style sheets along."""
     nonce = token_urlsafe(16)
@@ -185,143 +82,3 @@ async def _theme(_request: Request) -> Response:
     roles = "".join(f".gf-{role}{{fill:var(--{role})}}.gs-{role}{{stroke:var(--{role})}}" for role in LIGHT)
     sheet = f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}{roles}"
     return Response(sheet, media_type="text/css")
-
-
-async def start(_request: Request, session: Session) -> Response:
-    """What the page needs before anything else."""
-    answer = await session.think("samples")
-    return Answer(
-        answer
-        | {
-            "version": __version__,
-            "limits": session.settings.limits.to_dict(),
-            "followed": [{"id": key, "path": str(path)} for key, path in session.followed.items()],
-            "may_choose": is_loopback(session.settings.host),
-        }
-    )
-
-
-async def check(request: Request, session: Session) -> Response:
-    """Is the text a query over these events, and what does it mean?"""
-    asked = await _json(request)
-    query = _query(asked, session)
-    source = session.source(asked["source"]) if asked.get("source") else None
-    return Answer(await session.think("check", query=query, source=source))
-
-
-async def upload(request: Request, session: Session) -> Response:
-    """Take in a file and say what is in it."""
-    length = request.headers.get("content-length", "")
-    if length.isdigit():
-        session.uploads.check_size(int(length))
-    received = await session.uploads.receive(request.query_params.get("name", ""), request.stream())
-    try:
-        found = await session.think("inspect", path=str(received.path))
-    except WorkerError:
-        session.uploads.forget(received.id)
-        raise
-    return Answer(found | {"upload": received.id, "name": received.path.name, "size": received.size})
-
-
-async def begin(request: Request, session: Session) -> Response:
-    """Run a query."""
-    asked = await _json(request)
-    query, source = _query(asked, session), session.source(asked.get("source"))
-    numbers = "exact" if asked.get("exact") else "double"
-    return Answer(session.runs.start(query, source, numbers).to_dict(), status_code=202)
-
-
-async def progress(request: Request, session: Session) -> Response:
-    """How far a run is."""
-    return Answer(session.runs.get(request.path_params["id"]).to_dict())
-
-
-async def cancel(request: Request, session: Session) -> Response:
-    """End a run."""
-    run = await session.runs.cancel(request.path_params["id"])
-    return Answer(run.to_dict())
-
-
-async def rows(request: Request, session: Session) -> Response:
-    """A page of a run's rows."""
-    run = session.runs.finished(request.path_params["id"])
-    offset, limit = _number(request, "offset", 0), _number(request, "limit", 20)
-    return Answer(await session.think("rows", result=str(run.result), offset=offset, limit=limit))
-
-
-async def series(request: Request, session: Session) -> Response:
-    """One aggregate over time."""
-    run = session.runs.finished(request.path_params["id"])
-    column = request.query_params.get("column", "")
-    if column not in run.summary["aggregates"]:
-        raise StudioError(f"there is no aggregate {column}", ", ".join(run.summary["aggregates"]), status=404)
-    return Answer(await session.think("series", result=str(run.result), column=column, groups=run.summary["groups"]))
-
-
-async def graph(request: Request, session: Session) -> Response:
-    """The graph behind one row, and the trends in it."""
-    run = session.runs.finished(request.path_params["id"])
-    return Answer(
-        await session.think(
-            "graph", query=run.query, source=run.source, result=str(run.result), row=_number(request, "row", 0)
-        )
-    )
-
-
-async def download(request: Request, session: Session) -> Response:
-    """All rows as a CSV file."""
-    run = session.runs.finished(request.path_params["id"])
-    target = run.result.with_suffix(".csv")
-    await session.think("csv", result=str(run.result), target=str(target))
-    return FileResponse(target, media_type="text/csv", filename="rows.csv")
-
-
-async def choose(request: Request, session: Session) -> Response:
-    """Pick a directory to follow."""
-    asked = await _json(request)
-    return Answer({"id": session.choose(asked.get("path"))})
-
-
-async def look(request: Request, session: Session) -> Response:
-    """What is new in a followed directory."""
-    directory = session.followed.get(request.path_params["id"])
-    if directory is None:
-        raise StudioError("this directory is not followed", "choose it again", status=404)
-    return Answer(
-        await session.watcher.ask(
-            "follow",
-            timeout=session.settings.limits.answer_seconds,
-            directory=str(directory),
-            column=request.query_params.get("column"),
-        )
-    )
-
-
-async def _json(request: Request) -> Mapping[str, Any]:
-    body = b""
-    async for piece in request.stream():
-        body += piece
-        if len(body) > _LARGEST_JSON:
-            raise StudioError("the request is too long", "write a shorter query", status=413)
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
-        raise StudioError("the request is not a JSON object")
-    return asked
-
-
-def _query(asked: Mapping[str, Any], session: Session) -> str:
-    query = asked.get("query")
-    most = session.settings.limits.query_characters
-    if not isinstance(query, str):
-        raise StudioError("the request has no query")
-    if len(query) > most:
-        raise StudioError(f"the query is longer than {most:,} characters", "write a shorter query", status=413)
-    return query
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, str(default))
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else default

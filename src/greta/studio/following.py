@@ -2,14 +2,16 @@
 
 Each Parquet file is read once, when it is complete; files that cannot be read yet are tried again. Only the
 newest rows are kept, so memory does not grow with the stream. ``_greta/progress.jsonl`` in the directory or
-beside it, one JSON object per trigger, gives throughput, lag and late events; ``query.greta`` there says which columns
-are groups and which aggregates.
+beside it, one JSON object per trigger and one for the end, gives throughput, lag and late events; ``query.greta`` there
+says which columns are groups and which aggregates. A directory that is not there yet is waited for.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from greta.errors import DataError, GretaError
-from greta.lang.nodes import ReturnAttribute, ReturnValue
+from greta.lang.nodes import Query, ReturnAttribute, ReturnValue
 from greta.lang.parser import parse
-from greta.studio.results import chart, shown
+from greta.studio.charts import chart
+from greta.studio.results import shown
 
 _ROWS_KEPT = 200_000
 _FILES_PER_LOOK = 500
 _STATUS_BYTES = 1 << 17
+QUIET_SECONDS = 60.0
+"""A stream that was not heard of for longer may be idle, or gone: the page says since when."""
 _LATEST = 12
 _STATUS = ("events_per_second", "batch_seconds", "lag_seconds", "open_windows", "state_bytes", "late_events")
 
@@ -37,33 +42,33 @@ class Follower:
         self.rows: pa.Table | None = None
         self.total = 0
         self._read: set[Path] = set()
+        self._newest_file: float | None = None
 
     def look(self, column: str | None) -> dict[str, Any]:
         """Read what is new and describe what is there; ``column`` is the aggregate to chart."""
-        if not self.directory.is_dir():
-            raise DataError(
-                f"{self.directory}: there is no such directory\n"
-                "hint: name the output directory of a running greta stream"
-            )
-        unreadable = self._read_new()
+        unreadable = self._read_new() if self.directory.is_dir() else []
+        triggers = self._triggers()
+        query = self._query()
         answer: dict[str, Any] = {
             "directory": str(self.directory),
             "files": len(self._read),
             "unreadable": unreadable,
             "total": self.total,
             "kept": 0 if self.rows is None else len(self.rows),
-            "status": self._status(),
+            "status": _figures(triggers),
+            "query": None if query is None else query.text,
+            **self._state(triggers),
         }
         if self.rows is None:
             return answer
-        groups, aggregates = self._columns()
+        groups, aggregates = self._columns(query)
         if not aggregates:
             return answer
         shown_column = column if column is not None and column in aggregates else aggregates[0]
         return answer | {
             "aggregates": aggregates,
             "groups": groups,
-            "chart": chart(self.rows, shown_column, groups),
+            "chart": chart(self.rows, shown_column, groups, _slide(query)),
             "columns": self.rows.column_names,
             "latest": _latest(self.rows),
         }
@@ -78,6 +83,7 @@ class Follower:
                 unreadable.append(path.name)
                 continue
             self._read.add(path)
+            self._newest_file = max(self._newest_file or 0.0, path.stat().st_mtime)
             if part.column_names[:2] != ["window_start", "window_end"]:
                 raise DataError(
                     f"{path.name}: the columns are {', '.join(part.column_names[:6])}, not those of a result\n"
@@ -97,7 +103,29 @@ class Follower:
             if not any(part.startswith(hidden) for part in path.relative_to(self.directory).parts)
         }
 
-    def _columns(self) -> tuple[list[str], list[str]]:
+    def _state(self, triggers: list[dict[str, Any]]) -> dict[str, Any]:
+        """Whether the stream is awaited, live, quiet or ended; and when it was last heard of, in seconds since 1970."""
+        if not self.directory.is_dir():
+            return {"state": "awaited", "updated": None}
+        moments = [_moment(trigger.get("time")) for trigger in triggers[-1:]]
+        moments.append(self._newest_file)
+        updated = max((moment for moment in moments if moment is not None), default=None)
+        if triggers and "ended" in triggers[-1]:
+            return {"state": "failed" if triggers[-1]["ended"] == "failed" else "ended", "updated": updated}
+        if updated is None:
+            return {"state": "live", "updated": None}
+        return {"state": "live" if time.time() - updated < QUIET_SECONDS else "quiet", "updated": updated}
+
+    def _query(self) -> Query | None:
+        """The query beside the rows, if there is one that can be read."""
+        for place in self._status_places():
+            try:
+                return parse((place / "query.greta").read_text(encoding="utf-8"))
+            except (OSError, UnicodeDecodeError, GretaError):
+                continue
+        return None
+
+    def _columns(self, query: Query | None) -> tuple[list[str], list[str]]:
         """Groups and aggregates, as the query beside the rows has them.
 
         Without a query that fits the rows, the columns before the first floating-point one are taken for groups.
@@ -105,11 +133,7 @@ class Follower:
         assert self.rows is not None
         # Whether a row is final is neither.
         names: list[str] = [name for name in self.rows.column_names[2:] if name != "final"]
-        for place in self._status_places():
-            try:
-                query = parse((place / "query.greta").read_text(encoding="utf-8"))
-            except (OSError, UnicodeDecodeError, GretaError):
-                continue
+        if query is not None:
             groups = [p.name for p in query.returns if isinstance(p, ReturnAttribute)]
             aggregates = [p.name for p in query.returns if isinstance(p, ReturnValue)]
             if {*groups, *aggregates} <= set(names):
@@ -121,12 +145,8 @@ class Follower:
     def _status_places(self) -> tuple[Path, Path]:
         return self.directory / "_greta", self.directory.parent / "_greta"
 
-    def _status(self) -> dict[str, Any]:
-        """The last triggers: per field of the status file a list of values, None where one is missing."""
-        triggers = next((found for place in self._status_places() if (found := list(_triggers(place)))), [])
-        return {"time": [t.get("time") for t in triggers]} | {
-            name: [_finite(trigger.get(name)) for trigger in triggers] for name in _STATUS
-        }
+    def _triggers(self) -> list[dict[str, Any]]:
+        return next((lines for place in self._status_places() if (lines := list(_triggers(place)))), [])
 
 
 _followers: dict[str, Follower] = {}
@@ -136,6 +156,25 @@ def follow(directory: str, column: str | None = None) -> dict[str, Any]:
     """Look at a directory; what was read before is remembered by this process."""
     follower = _followers.setdefault(directory, Follower(Path(directory)))
     return follower.look(column)
+
+
+def _figures(triggers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The last triggers: per field of the status file a list of values, None where one is missing."""
+    told = [trigger for trigger in triggers if "ended" not in trigger]
+    return {"time": [trigger.get("time") for trigger in told]} | {
+        name: [_finite(trigger.get(name)) for trigger in told] for name in _STATUS
+    }
+
+
+def _slide(query: Query | None) -> float | None:
+    return None if query is None or query.window is None else query.window.slide.milliseconds / 1_000
+
+
+def _moment(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def _newest(rows: pa.Table) -> pa.Table:

@@ -6,9 +6,9 @@ all it sees, so the query is judged without its window.
 
 from __future__ import annotations
 
-import json
+import math
 from dataclasses import replace
-from functools import lru_cache
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -29,9 +29,12 @@ from greta.studio.results import shown
 _ROLES = ("left of AND", "right of AND", "trends of both")
 
 
-def graph(query: str, source: dict[str, Any], result: str, row: int) -> dict[str, Any]:
-    """Pictures of the graphs behind a row: one per partition that has a vertex."""
-    events = _load(json.dumps(source, sort_keys=True))
+def graph(query: str, source: dict[str, Any], result: str, row: int, height: str | None = None) -> dict[str, Any]:
+    """Pictures of the graphs behind a row: one per partition that has a vertex.
+
+    ``height`` names a numeric attribute: vertices stand as high as their values of it.
+    """
+    events = sources.kept(source)
     plan = Job.bind(query, events.schema).plan
     inside = _behind(events, plan, result, row)
     if len(inside) > LIMITS.graph_events:
@@ -47,17 +50,12 @@ def graph(query: str, source: dict[str, Any], result: str, row: int) -> dict[str
     listed = sum(sum(graph.counts.values()) for graph in graphs) <= LIMITS.graph_trends
     several = len(found.partitions) > 1
     parts = [
-        _part(top, names, rows, listed, _title(partition, at, several))
+        _part(top, names, rows, listed, _title(partition, at, several), height)
         for partition in found.partitions
         for at, top in enumerate(partition.graphs)
         if top.vertices
     ]
     return {"about": f"{len(inside)} events lie in this window.", "parts": parts}
-
-
-@lru_cache(maxsize=1)
-def _load(source: str) -> pa.Table:
-    return sources.load(json.loads(source))
 
 
 def _behind(events: pa.Table, plan: Plan, result: str, row: int) -> pa.Table:
@@ -86,10 +84,13 @@ def _title(partition: Partition, at: int, several: bool) -> str:
     return ": ".join(part for part in (values, role) if part)
 
 
-def _part(top: SubGraph, names: dict[int, str], rows: list[dict[str, Any]], listed: bool, title: str) -> dict[str, Any]:
-    dots = [_dot(vertex, names, rows) for vertex in top.vertices]
+def _part(
+    top: SubGraph, names: dict[int, str], rows: list[dict[str, Any]], listed: bool, title: str, height: str | None
+) -> dict[str, Any]:
+    """One graph: its picture, the names of its vertices, and its trends as lists of vertices, if they are listed."""
+    dots = [_dot(vertex, names, rows, height) for vertex in top.vertices]
     negatives = [
-        (f"NOT {negative.pattern}", [_dot(vertex, names, rows) for vertex in negative.vertices], negative.edges)
+        (f"NOT {negative.pattern}", [_dot(vertex, names, rows, None) for vertex in negative.vertices], negative.edges)
         for negative in list(top.walk())[1:]
         if negative.vertices
     ]
@@ -100,14 +101,21 @@ def _part(top: SubGraph, names: dict[int, str], rows: list[dict[str, Any]], list
     return {
         "title": title,
         "summary": said,
-        "picture": draw(top.pattern, dots, top.edges, negatives),
-        "names": [dot.name if dot.when == "" else f"{dot.name} ({dot.when})" for dot in dots],
+        "picture": draw(top.pattern, dots, top.edges, negatives, height),
+        "names": [_called(dot) for dot in dots],
         "trends": [list(trend) for trend in top.trends()] if listed else None,
     }
 
 
-def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]]) -> Dot:
+def _called(dot: Dot) -> str:
+    """How a list of trends names a vertex: by its value where that is drawn."""
+    name = dot.name if dot.value is None else f"{dot.value:.5g}"
+    return name if dot.when == "" else f"{name} ({dot.when})"
+
+
+def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]], height: str | None) -> Dot:
     event = rows[vertex.row]
+    value = None if height is None else event.get(height)
     count = sum(vertex.counts.values())
     details = ", ".join(f"{name} {shown(value)}" for name, value in event.items() if value is not None)
     name = names[vertex.row]
@@ -123,7 +131,8 @@ def _dot(vertex: Vertex, names: dict[int, str], rows: list[dict[str, Any]]) -> D
         start=vertex.start,
         end=vertex.end,
         faded=vertex.invalid or vertex.pruned,
-        about=f"{name}: {vertex.variable}, {count:,} {kind} end here; {state}{details}",
+        about=f"{vertex.variable}, {count:,} {kind} end here; {state}{details}",
+        value=float(value) if isinstance(value, int | float | Decimal) and math.isfinite(value) else None,
     )
 
 

@@ -51,6 +51,7 @@ def run(query: str, source: dict[str, Any], numbers: Numbers, result: str, progr
         "groups": list(plan.returned),
         "aggregates": [output.name for output in plan.outputs if not output.hidden],
         "windowed": plan.window is not None,
+        "slide": None if plan.window is None else plan.window.slide / 1_000,
         "notes": _notes(events, plan),
     }
 

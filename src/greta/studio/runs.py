@@ -92,7 +92,10 @@ class Runs:
         run = self._kept[key] = Run(key, query, source, self._directory / f"{key}.arrow")
         run.task = asyncio.create_task(self._work(run, numbers))
         for old in [k for k, r in self._kept.items() if r.state != "running"][: -self._limits.runs_kept]:
-            self._kept.pop(old).result.unlink(missing_ok=True)
+            del self._kept[old]
+            # Its rows, and the files that were made of them to be downloaded.
+            for file in self._directory.glob(f"{old}.*"):
+                file.unlink(missing_ok=True)
         return run
 
     def get(self, key: str) -> Run:

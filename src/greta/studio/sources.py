@@ -8,8 +8,10 @@ file is read to look at it; running a query reads it whole, in Arrow's memory.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,11 @@ from greta.engine.tables import attribute_type
 from greta.errors import DataError
 from greta.plan.nodes import AttributeType
 from greta.studio import samples
+from greta.studio.charts import attribute_lines
 
 _HEAD_ROWS = 1_000
 _HEAD_BYTES = 1 << 20
+_TYPES_SHOWN = 40
 _TIME_NAMES = ("time", "timestamp", "ts", "event_time", "datetime", "date")
 _TYPE_NAMES = ("type", "event_type", "event", "kind")
 _EPOCH_UNITS = (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", 1e9))
@@ -63,21 +67,71 @@ def schema(source: Mapping[str, Any]) -> dict[str, AttributeType]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
+def types(source: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Event types and how many events have each, the most frequent first; of a file, those of its first block."""
+    if "sample" in source:
+        column = samples.events(_sample(source)).column("type")
+    elif not source.get("type"):
+        return [{"name": source.get("event_type") or "", "events": None}]
+    else:
+        head = _head(Path(source["path"]))
+        if source["type"] not in head.column_names:
+            return []
+        column = head.column(source["type"])
+    counts = sorted(pc.value_counts(column).to_pylist(), key=lambda each: -each["counts"])
+    whole = "sample" in source
+    return [
+        {"name": str(each["values"]), "events": each["counts"] if whole else None}
+        for each in counts[:_TYPES_SHOWN]
+        if each["values"] is not None
+    ]
+
+
+def outline(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns, number of events and first rows of a sample."""
+    events = samples.events(_sample(source))
+    return {
+        "columns": _columns(events.schema),
+        "rows": [[_shown(value) for value in row.values()] for row in events.slice(0, 5).to_pylist()],
+        "events": len(events),
+    }
+
+
+@lru_cache(maxsize=1)
+def _kept(source: str) -> pa.Table:
+    return load(json.loads(source))
+
+
+def kept(source: Mapping[str, Any]) -> pa.Table:
+    """All events of a source; those of the last one asked for are kept."""
+    return _kept(json.dumps(source, sort_keys=True))
+
+
+def attribute(source: Mapping[str, Any], attribute: str, by: list[str], groups: list[str]) -> dict[str, Any]:
+    """A numeric attribute of the events over time, a line per value of ``by``, with its values of ``groups``."""
+    events = kept(source)
+    for name in (attribute, *by, *groups):
+        if name not in events.column_names:
+            raise DataError(f"there is no column {name}\nhint: the columns are {', '.join(events.column_names)}")
+    return attribute_lines(events, attribute, by, groups)
+
+
 def inspect(path: str) -> dict[str, Any]:
     """Columns, a few rows and a guess at the mapping of an uploaded file."""
     file = Path(path)
     head = _head(file)
     if not head.column_names:
         raise DataError(f"{file.name}: there are no columns\nhint: a CSV file begins with a line of column names")
-    columns = []
-    for field in head.schema:
-        kind = attribute_type(field.type)
-        columns.append({"name": field.name, "kind": kind.value if kind else "unused"})
     return {
-        "columns": columns,
+        "columns": _columns(head.schema),
         "rows": [[_shown(value) for value in row.values()] for row in head.slice(0, 5).to_pylist()],
         "guess": _guess(head),
     }
+
+
+def _columns(schema: pa.Schema) -> list[dict[str, str]]:
+    kinds = [(field.name, attribute_type(field.type)) for field in schema]
+    return [{"name": name, "kind": kind.value if kind else "unused"} for name, kind in kinds]
 
 
 def _sample(source: Mapping[str, Any]) -> str:

@@ -9,63 +9,44 @@ import json
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any, TextIO
 
-from greta.errors import GretaError
+from greta.errors import GretaError, visible
 from greta.studio.problems import describe
 
 Send = Callable[[dict[str, Any]], None]
 
+_STUDIO = "greta.studio"
+ANSWERS: dict[str, tuple[str, str]] = {
+    "samples": (f"{_STUDIO}.answers", "offers"),
+    "check": (f"{_STUDIO}.answers", "check"),
+    "snippets": (f"{_STUDIO}.snippets", "snippets"),
+    "inspect": (f"{_STUDIO}.sources", "inspect"),
+    "outline": (f"{_STUDIO}.sources", "outline"),
+    "attribute": (f"{_STUDIO}.sources", "attribute"),
+    "warm": ("greta.engine.warm", "warm"),
+    "run": (f"{_STUDIO}.running", "run"),
+    "rows": (f"{_STUDIO}.results", "rows"),
+    "series": (f"{_STUDIO}.results", "series"),
+    "csv": (f"{_STUDIO}.results", "save_csv"),
+    "parquet": (f"{_STUDIO}.results", "save_parquet"),
+    "graph": (f"{_STUDIO}.graphs", "graph"),
+    "follow": (f"{_STUDIO}.following", "follow"),
+}
+"""Who answers which question: a module, loaded when it is first needed so that checking starts fast, and a function."""
+
 
 def answer(question: dict[str, Any], send: Send) -> dict[str, Any]:
-    """The answer to one question; modules load when they are first needed, so that checking starts fast."""
-    arguments = question["arguments"]
-    match question["ask"]:
-        case "check":
-            from greta.studio.answers import check
-
-            return check(**arguments)
-        case "inspect":
-            from greta.studio.sources import inspect
-
-            return inspect(**arguments)
-        case "run":
-            from greta.studio.running import run
-
-            return run(**arguments, progress=lambda phase, done: send({"phase": phase, "done": done}))
-        case "warm":
-            from greta.engine.warm import warm
-
-            warm(**arguments)
-            return {}
-        case "rows":
-            from greta.studio.results import rows
-
-            return rows(**arguments)
-        case "series":
-            from greta.studio.results import series
-
-            return series(**arguments)
-        case "csv":
-            from greta.studio.results import save_csv
-
-            return save_csv(**arguments)
-        case "graph":
-            from greta.studio.graphs import graph
-
-            return graph(**arguments)
-        case "follow":
-            from greta.studio.following import follow
-
-            return follow(**arguments)
-        case "samples":
-            from greta.studio.samples import listing
-
-            return {"samples": listing()}
-        case unknown:
-            raise ValueError(f"nobody knows how to answer {unknown}")
+    """The answer to one question; a run tells of its progress meanwhile."""
+    module, function = ANSWERS[question["ask"]]
+    arguments = dict(question["arguments"])
+    if question["ask"] == "run":
+        arguments["progress"] = lambda phase, done: send({"phase": phase, "done": done})
+    return getattr(import_module(module), function)(**arguments) or {}
 
 
 def main() -> None:
@@ -91,6 +72,23 @@ def _reply(question: dict[str, Any], send: Send) -> None:
     except RecursionError:
         hint = "take out nesting that changes nothing"
         send({"error": {"message": "this is nested too deeply", "hint": hint}})
+    except Exception as error:  # noqa: BLE001 - whatever it is, the page is told, and the next question answered
+        send({"error": unexpected(error)})
+
+
+def unexpected(error: Exception) -> dict[str, Any]:
+    """An error that nobody foresaw, as what it is: its kind, its words, and the place in greta that it passed last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if f"{os.sep}greta{os.sep}" in frame.filename]
+    where = ""
+    if inside:
+        module = inside[-1].filename.rpartition(f"{os.sep}greta{os.sep}")[2]
+        where = f" (greta/{module}, line {inside[-1].lineno})"
+    said = "".join(traceback.format_exception_only(error)).strip()
+    return {
+        "message": visible(f"greta met an error that it did not foresee: {said[:500]}{where}", keep="\n"),
+        "hint": "this is a mistake in greta, not in your query: please report it with the query and these words",
+    }
 
 
 def _listen(stdin: TextIO, questions: SimpleQueue[str]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from greta.errors import GretaError
@@ -14,6 +16,8 @@ from greta.errors import GretaError
 Progress = Callable[[str, float | None], None]
 
 _LONGEST_LINE = 1 << 26
+_END_SECONDS = 2.0
+"""How long a process that closed its output may take to say how it ended."""
 
 
 class WorkerError(GretaError):
@@ -92,13 +96,12 @@ class Worker:
                     progress(message["phase"], message["done"])
         except (BrokenPipeError, ConnectionResetError):
             pass
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_SECONDS):
+                await process.wait()
+        code = process.returncode
         await self.stop()
-        raise WorkerError(
-            {
-                "message": "the process that computed this ended unexpectedly",
-                "hint": "it may have run out of memory: take fewer events, or a longer slide",
-            }
-        )
+        raise WorkerError(_ended(code))
 
     async def stop(self) -> None:
         """End the process, if there is one, and wait until it is gone."""
@@ -106,3 +109,21 @@ class Worker:
         if process is not None and process.returncode is None:
             process.kill()
             await process.wait()
+
+
+def _ended(code: int | None) -> dict[str, Any]:
+    """What the end of a process in the middle of a question tells: who ended it, and whether memory may be why."""
+    if code is not None and code < 0:
+        try:
+            how = f"by the signal {signal.Signals(-code).name}"
+        except ValueError:
+            how = f"by the signal {-code}"
+    else:
+        how = "unexpectedly" if code is None else f"with exit code {code}"
+    memory = "it may have run out of memory: take fewer events, or a longer slide"
+    mistake = "this is a mistake in greta or in a library beneath it: please report it with the query"
+    return {
+        "message": f"the process that computed this ended {how}",
+        # Linux ends with SIGKILL whoever takes too much memory.
+        "hint": memory if code in (None, -signal.SIGKILL) else mistake,
+    }

@@ -1,4 +1,4 @@
-// Requests to the studio's own server, and numbers as people read them.
+// Requests to the studio's own server.
 import { useEffect, useState } from "../vendor/preact.js";
 
 export class Problem extends Error {
@@ -32,11 +32,13 @@ export const sendFile = (file) =>
   });
 
 // The answer to a question, or its problem; the one before stays until the next is there, so that nothing jumps.
-export function useAnswer(path, values) {
+// Without a path nothing is asked. `ask` is how: get, or post.
+export function useAnswer(path, values, ask = get) {
   const [state, setState] = useState({ answer: null, problem: null });
   useEffect(() => {
+    if (!path) return setState({ answer: null, problem: null });
     let current = true;
-    get(path, values).then(
+    ask(path, values).then(
       (answer) => current && setState({ answer, problem: null }),
       (error) => current && setState({ answer: null, problem: error.described }),
     );
@@ -46,18 +48,3 @@ export function useAnswer(path, values) {
 }
 
 export const sleep = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-
-export function number(value) {
-  if (value === null || value === undefined) return "–";
-  if (typeof value !== "number") return String(value);
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return value.toLocaleString("en-US");
-  const size = Math.abs(value);
-  return size >= 1e9 || (size < 1e-3 && size > 0)
-    ? value.toExponential(5).replace("e+", "e")
-    : value.toLocaleString("en-US", { maximumFractionDigits: 4 });
-}
-
-export const short = (value) =>
-  Math.abs(value) >= 1e4 ? value.toExponential(1).replace("e+", "e").replace(".0e", "e") : number(value);
-export const megabytes = (bytes) => `${(bytes / 1e6).toLocaleString("en-US", { maximumFractionDigits: 1 })} MB`;
-export const plural = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,14 +1,16 @@
-// Which events: a sample, or a file with its column mapping.
+// Which events: a sample, or a file with its column mapping; and what is in them.
 import { html, useState } from "../vendor/preact.js";
-import { megabytes, sendFile } from "./api.js";
+import { post, sendFile, useAnswer } from "./api.js";
+import { megabytes, plural } from "./format.js";
 import { ProblemBox } from "./problem.js";
+import { Preview } from "./table.js";
 
 const UNITS = [
   ["", "time stamps, or plain seconds"], ["s", "seconds since 1970"], ["ms", "milliseconds since 1970"],
   ["us", "microseconds since 1970"], ["ns", "nanoseconds since 1970"],
 ];
 
-export function DataPicker({ start, data, onSample, onQuery, onUpload, onMapping }) {
+export function DataPicker({ start, data, problem: lost, onSample, onUpload, onMapping }) {
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState(null);
   const sample = start.samples.find((each) => each.name === data.sample);
@@ -34,30 +36,32 @@ export function DataPicker({ start, data, onSample, onQuery, onUpload, onMapping
   }
 
   const value = data.upload ? "" : data.sample;
-  return html`<section class="card" aria-labelledby="data-title">
+  return html`<section class="card" id="data" aria-labelledby="data-title">
     <h2 id="data-title">Events</h2>
-    <div class="fields">
-      <label>Data set
-        <select id="sample" value=${value} onChange=${(e) => e.target.value && onSample(e.target.value)}>
-          ${data.upload && html`<option value="">${data.upload.name} (yours)</option>`}
-          ${start.samples.map((each) => html`<option value=${each.name}>${each.title}</option>`)}
-        </select>
-      </label>
-      ${sample && html`<label>Query to start from
-        <select id="sample-query" onChange=${(e) => onQuery(sample.queries[e.target.value].text)}>
-          ${sample.queries.map((each, i) => html`<option key=${sample.name + i} value=${i}>${each.title}</option>`)}
-        </select>
-      </label>`}
-    </div>
-    ${sample && html`<p class="note">${sample.about}</p>`}
+    <label>Data set
+      <select id="sample" value=${value} onChange=${(e) => e.target.value && onSample(e.target.value)}>
+        ${data.upload && html`<option value="">${data.upload.name} (yours)</option>`}
+        ${start.samples.map((each) => html`<option value=${each.name}>${each.title}</option>`)}
+      </select>
+    </label>
+    ${sample && html`<p class="note">${sample.about}</p><${Outline} sample=${sample} />`}
     ${data.upload && html`<${Mapping} upload=${data.upload} mapping=${data.mapping} onMapping=${onMapping} />`}
     <label class="file">Or your own file: CSV, Parquet or JSON lines, up to ${megabytes(start.limits.upload_bytes)}
       <input id="upload" type="file" accept=".csv,.parquet,.json,.jsonl,.ndjson"
         onChange=${(e) => { choose(e.target.files[0]); e.target.value = ""; }} />
     </label>
     <p role="status" class="note">${busy}</p>
-    <${ProblemBox} problem=${problem} id="upload-problem" />
+    <${ProblemBox} problem=${problem ?? lost} id="upload-problem" />
   </section>`;
+}
+
+function Outline({ sample }) {
+  const { answer } = useAnswer("api/outline", { source: { sample: sample.name } }, post);
+  if (!answer) return null;
+  return html`<details id="outline" open aria-label=${`Columns and first rows of ${sample.title}`}>
+    <summary>${plural(answer.columns.length, "column")}, first of ${plural(answer.events, "event")}</summary>
+    <${Preview} columns=${answer.columns} rows=${answer.rows} label=${`First rows of ${sample.title}`} />
+  </details>`;
 }
 
 function Mapping({ upload, mapping, onMapping }) {
@@ -81,9 +85,6 @@ function Mapping({ upload, mapping, onMapping }) {
         <input id="map-constant" value=${mapping.event_type} onInput=${set("event_type")} />
       </label>`}
     </div>
-    <div class="wide"><table class="preview">
-      <thead><tr>${upload.columns.map((column) => html`<th scope="col">${column.name}<br /><small>${column.kind}</small></th>`)}</tr></thead>
-      <tbody>${upload.rows.slice(0, 3).map((row) => html`<tr>${row.map((cell) => html`<td>${cell ?? "NULL"}</td>`)}</tr>`)}</tbody>
-    </table></div>
+    <${Preview} columns=${upload.columns} rows=${upload.rows} label=${`First rows of ${upload.name}`} />
   </fieldset>`;
 }

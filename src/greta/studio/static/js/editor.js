@@ -1,24 +1,21 @@
-// The query editor: CodeMirror with greta's words, errors underlined where they are.
+// The query editor: CodeMirror with greta's words, errors underlined where they are. Enter is always a new line; a
+// completion is taken with Tab, or with Enter after an arrow key has chosen it.
 import {
-  EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, autocompletion, bracketMatching, completionKeymap,
-  defaultKeymap, drawSelection, history, historyKeymap, keymap, setDiagnostics, syntaxHighlighting, tags,
+  EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, acceptCompletion, autocompletion, bracketMatching,
+  closeCompletion, completionStatus, defaultKeymap, drawSelection, history, historyKeymap, keymap, moveCompletionSelection,
+  selectedCompletion, setDiagnostics, startCompletion, syntaxHighlighting, tags,
 } from "../vendor/codemirror.js";
 import { html, useEffect, useRef } from "../vendor/preact.js";
+import { completions } from "./completion.js";
 
-const CLAUSES = ["RETURN", "PATTERN", "SEMANTICS", "MIN LENGTH", "WHERE", "GROUP-BY", "HAVING", "WITHIN", "SLIDE"];
-const WORDS = ["SEQ", "NOT", "AND", "OR", "AS", "NEXT", "TRUE", "FALSE"];
-const FUNCTIONS = ["COUNT", "MIN", "MAX", "SUM", "AVG"];
-const SELECTIONS = ["skip-till-any-match", "skip-till-next-match", "contiguous"];
-const UNITS = ["ms", "seconds", "minutes", "hours", "days"];
-
-const KEYWORD = /^(?:RETURN|PATTERN|SEMANTICS|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE|SEQ|NOT|AND|OR|AS|NEXT)\b/i;
+const KEYWORD = /^(?:RETURN|PATTERN|SEMANTICS|MAXIMAL|MIN\s+LENGTH|WHERE|GROUP(?:\s*-\s*|\s+)BY|HAVING|WITHIN|SLIDE|SEQ|NOT|AND|OR|AS|NEXT)\b/i;
 const RULES = [
   [/^--.*/, "comment"],
   [/^'(?:[^']|'')*'?/, "string"],
   [/^"(?:[^"]|"")*"?/, "variableName"],
   [/^(?:skip-till-(?:any|next)-match|contiguous|TRUE|FALSE)\b/i, "atom"],
   [KEYWORD, "keyword"],
-  [/^(?:COUNT|MIN|MAX|SUM|AVG)(?=\s*\()/i, "function"],
+  [/^(?:COUNT|MIN|MAX|SUM|AVG|STDDEV|FIRST|LAST|DURATION|LOG2|LOG10|LN|SQRT|ABS)(?=\s*\()/i, "function"],
   [/^(?:\d+(?:\.\d+)?|\.\d+)(?:e[+-]?\d+)?/i, "number"],
   [/^[\p{L}_][\p{L}\p{N}_]*/u, "variableName"],
   [/^(?:[<>!=]=?|<>|[-+*/%?])/, "operator"],
@@ -47,7 +44,10 @@ const look = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
   ".cm-content": { fontFamily: "var(--mono)", padding: "10px 4px", minHeight: "9.5em", caretColor: "var(--ink)" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
-  ".cm-tooltip": { backgroundColor: "var(--panel)", border: "1px solid var(--line)" },
+  ".cm-tooltip": { backgroundColor: "var(--panel)", border: "1px solid var(--line)", color: "var(--ink)" },
+  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-completionDetail": { color: "var(--muted)", fontStyle: "normal", marginLeft: "1em" },
+  "li[aria-selected] .cm-completionDetail": { color: "var(--on-accent)" },
   ".cm-diagnostic-error": { borderLeftColor: "var(--negative)" },
   ".cm-lintRange-error": {
     backgroundImage: "none", textDecoration: "underline wavy var(--negative)", textUnderlineOffset: "4px",
@@ -55,22 +55,44 @@ const look = EditorView.theme({
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
 });
 
+// Keys of the list of completions. Whoever types on has not chosen: only an arrow key right before lets Enter take one.
+function completionKeys() {
+  let arrowed = false;
+  const move = (forward) => (view) => {
+    const moved = moveCompletionSelection(forward)(view);
+    arrowed = moved;
+    return moved;
+  };
+  const keys = keymap.of([
+    { key: "Ctrl-Space", run: startCompletion },
+    { key: "Escape", run: closeCompletion },
+    { key: "ArrowDown", run: move(true) },
+    { key: "ArrowUp", run: move(false) },
+    { key: "Enter", run: (view) => arrowed && selectedCompletion(view.state) !== null && acceptCompletion(view) },
+    {
+      key: "Tab",
+      run: (view) => {
+        if (completionStatus(view.state) !== "active") return false;
+        if (!selectedCompletion(view.state)) moveCompletionSelection(true)(view);
+        return acceptCompletion(view);
+      },
+    },
+  ]);
+  const forget = EditorView.updateListener.of((update) => { if (update.docChanged) arrowed = false; });
+  return [Prec.highest(keys), forget];
+}
+
 // `given` is a text put into the editor from outside, as an object of its own each time: what people type only
 // goes out, and never comes back to overwrite what they typed meanwhile.
-export function Editor({ given, problem, attributes, onChange, onRun }) {
+export function Editor({ given, problem, attributes, types, onChange, onRun }) {
   const place = useRef(), view = useRef(), latest = useRef({});
-  latest.current = { onChange, onRun, attributes };
+  latest.current = { onChange, onRun, attributes, types };
 
   useEffect(() => {
-    const options = () => [
-      ...CLAUSES.map((label) => ({ label, type: "keyword" })),
-      ...[...WORDS, ...SELECTIONS, ...UNITS].map((label) => ({ label, type: "keyword", boost: -1 })),
-      ...FUNCTIONS.map((label) => ({ label: `${label}(`, type: "function" })),
-      ...latest.current.attributes.map((label) => ({ label, type: "property", boost: 1 })),
-    ];
     const complete = (context) => {
-      const word = context.matchBefore(/[\p{L}_][\p{L}\p{N}_-]*/u);
-      return word && (word.text.length > 1 || context.explicit) ? { from: word.from, options: options() } : null;
+      const whole = context.state.doc.toString();
+      const found = completions(whole.slice(0, context.pos), whole, latest.current, context.explicit);
+      return found && { ...found, validFor: /^[\p{L}\p{N}_-]*$/u };
     };
     const run = { key: "Mod-Enter", run: () => (latest.current.onRun(), true) };
     view.current = new EditorView({
@@ -79,9 +101,10 @@ export function Editor({ given, problem, attributes, onChange, onRun }) {
         doc: given.text,
         extensions: [
           Prec.highest(keymap.of([run])),
-          keymap.of([...completionKeymap, ...defaultKeymap, ...historyKeymap]),
+          completionKeys(),
+          keymap.of([...defaultKeymap, ...historyKeymap]),
           history(), drawSelection(), bracketMatching(), EditorView.lineWrapping,
-          autocompletion({ override: [complete], activateOnTyping: true, icons: false }),
+          autocompletion({ override: [complete], defaultKeymap: false, selectOnOpen: false, interactionDelay: 0, icons: false }),
           EditorView.cspNonce.of(document.querySelector("script[nonce]").nonce),
           language, syntaxHighlighting(colours), look,
           EditorView.contentAttributes.of({ "aria-label": "Query", "aria-describedby": "query-help query-problem" }),

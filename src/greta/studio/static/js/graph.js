@@ -1,14 +1,21 @@
 // The graph of one window: counts on vertices, and the trends through the vertex under the pointer or in focus.
 import { html, useEffect, useMemo, useRef, useState } from "../vendor/preact.js";
-import { number, plural, useAnswer } from "./api.js";
+import { useAnswer } from "./api.js";
+import { number, plural } from "./format.js";
 import { ProblemBox } from "./problem.js";
 
 const LISTED = 12;
 
-export function WindowGraph({ run, row, limits }) {
-  const { answer: graph, problem } = useAnswer(`api/runs/${run.id}/graph`, { row });
+export function WindowGraph({ run, row, limits, drawn }) {
+  const numbers = drawn?.attributes ?? [];
+  const [wish, setWish] = useState(null);
+  const height = wish ?? drawn?.attribute ?? "";
+  const { answer: graph, problem } = useAnswer(`api/runs/${run.id}/graph`, { row, height });
   return html`<section class="card" aria-labelledby="graph-title" id="graph">
     <h2 id="graph-title">The graph behind row ${number(row + 1)}</h2>
+    ${numbers.length > 0 && html`<div class="toolbar"><label>Height <select id="height" value=${height} onChange=${(e) => setWish(e.target.value)}>
+      <option value="">the pattern's states</option>${numbers.map((name) => html`<option value=${name}>${name}</option>`)}
+    </select></label></div>`}
     ${!graph && !problem && html`<p class="note" role="status">Drawing…</p>`}
     <${ProblemBox} problem=${problem} id="graph-problem" />
     ${graph && html`<p class="note">${graph.about} Point at a vertex, or move to it with Tab, to see the trends through it.</p>
@@ -35,7 +42,7 @@ function Part({ part }) {
     const used = new Set(through.flatMap((trend) => trend.slice(1).map((vertex, i) => `${trend[i]}-${vertex}`)));
     for (const edge of place.current.querySelectorAll("[data-edge]")) edge.classList.toggle("on", used.has(edge.dataset.edge));
     place.current.classList.toggle("choosing", chosen !== null);
-  }, [through, chosen]);
+  }, [through, chosen, part]);
 
   const vertexOf = (event) => event.target.closest?.("[data-vertex]");
   const choose = (event) => {

@@ -1,5 +1,6 @@
 // What the query means and how it will be computed.
 import { html } from "../vendor/preact.js";
+import { Wide } from "./table.js";
 
 export function Meaning({ plan }) {
   if (!plan) return null;
@@ -31,7 +32,7 @@ function Section({ section }) {
 
 const Facts = ({ rows }) => html`<dl>${rows.map(([name, text]) => html`<dt>${name}</dt><dd>${text}</dd>`)}</dl>`;
 
-const Table = ({ headers, rows }) => html`<div class="wide"><table>
+const Table = ({ headers, rows }) => html`<${Wide} label=${headers.join(", ")}><table>
   <thead><tr>${headers.map((header) => html`<th scope="col">${header}</th>`)}</tr></thead>
   <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody>
-</table></div>`;
+</table><//>`;
