@@ -11,6 +11,7 @@ import pytest
 import greta
 from greta.cli import main
 from greta.datasets import paper, stock
+from support.spark_streams import figures
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -53,9 +54,8 @@ def test_the_figures_of_every_micro_batch_are_a_json_line(
     arguments = ["--input", incoming, "--format", "parquet", "--output", rows, "--checkpoint", tmp_path / "state"]
     assert ended("stream", query, *arguments, "--buckets", 2, "--available-now", "--json") == 0
     said = capsys.readouterr()
-    figures = [json.loads(line) for line in said.out.splitlines()]
-    assert sum(batch["events"] for batch in figures) == 500
-    assert {"batch", "events_per_second", "lag_seconds", "late_events", "open_windows"} <= set(figures[0])
+    said_figures = [json.loads(line) for line in said.out.splitlines()]
+    assert sum(batch["events"] for batch in said_figures) == 500
+    assert {"batch", "events_per_second", "lag_seconds", "late_events", "open_windows"} <= set(said_figures[0])
     assert "500 events read" in said.err
-    logged = (rows / "_greta" / "progress.jsonl").read_text().splitlines()
-    assert [json.loads(line) for line in logged] == figures
+    assert figures(rows) == said_figures

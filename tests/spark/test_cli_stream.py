@@ -20,7 +20,7 @@ from test_stream_kill import command, offsets
 
 import greta
 from greta.cli import main
-from support.spark_streams import Stream, random_parts
+from support.spark_streams import Stream, figures, random_parts
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
@@ -82,7 +82,7 @@ def test_the_query_and_the_figures_lie_beside_the_rows(spark: SparkSession, tmp_
     assert inside(*arguments) == 0
     aside = tmp_path / "out" / "_greta"
     assert greta.parse((aside / "query.greta").read_text()) == greta.parse(FALLING)
-    assert json.loads((aside / "progress.jsonl").read_text().splitlines()[-1])["events"] >= 0
+    assert figures(tmp_path / "out")[-1]["events"] >= 0
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
 
 

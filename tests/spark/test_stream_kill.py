@@ -14,7 +14,7 @@ import pytest
 from test_stream import FALLING, batch, comparable, trades
 
 import greta
-from support.spark_streams import Stream, disordered, random_parts
+from support.spark_streams import Stream, disordered, figures, random_parts
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
@@ -80,8 +80,7 @@ def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> None:
     assert done.returncode == 0, done.stderr
     assert "run the same command again" in done.stderr
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
-    lines = (place / "out" / "_greta" / "progress.jsonl").read_text().splitlines()
-    last = json.loads(lines[-1])
+    last = figures(place / "out")[-1]
     assert last["state_bytes"] == 0
     assert last["late_events"] == 0
 

@@ -1,6 +1,5 @@
 """Thousands of events a second of event time, read as fast as it goes: state and memory stay as they were."""
 
-import json
 import os
 import statistics
 import subprocess
@@ -14,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from greta import datasets
+from support.spark_streams import figures
 
 pytest.importorskip("pyspark")
 
@@ -87,8 +87,8 @@ def soak(place: Path, minutes: float, rate: int, patience: float) -> None:
             process.kill()
             process.communicate()
     assert process.returncode == 0, errors
-    figures = [json.loads(line) for line in log.read_text().splitlines()]
-    with_data = [one for one in figures if one["events"]]
+    triggers = figures(out)
+    with_data = [one for one in triggers if one["events"]]
     assert len(with_data) == files
     # 30 s of WITHIN, 10 s of lateness and the file at hand: from the fifth file on nothing is added for good.
     settled = with_data[5:]
@@ -100,8 +100,8 @@ def soak(place: Path, minutes: float, rate: int, patience: float) -> None:
     middle = [used for done, used in memory if files / 3 <= done < 2 * files / 3]
     last = [used for done, used in memory if 2 * files / 3 <= done < files]
     print(
-        f"soak: {sum(one['events'] for one in figures):,} events, {minutes} min of event time in "
-        f"{sum(one['batch_seconds'] for one in figures):.0f} s; state rows {min(rows):,}-{max(rows):,}, "
+        f"soak: {sum(one['events'] for one in triggers):,} events, {minutes} min of event time in "
+        f"{sum(one['batch_seconds'] for one in triggers):.0f} s; state rows {min(rows):,}-{max(rows):,}, "
         f"bytes {min(size):,}-{max(size):,}; Python memory, median of the middle third "
         f"{statistics.median(middle) / 2**20:.0f} MB, of the last {statistics.median(last) / 2**20:.0f} MB"
     )

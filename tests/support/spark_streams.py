@@ -37,6 +37,12 @@ def random_parts(table: pa.Table, parts: int, draw: random.Random) -> list[pa.Ta
     return [table.slice(low, high - low) for low, high in itertools.pairwise(cuts)]
 
 
+def figures(output: Path) -> list[dict[str, Any]]:
+    """What a command has written of its micro-batches beside its rows; the last line says how it ended."""
+    lines = [json.loads(line) for line in (output / "_greta" / "progress.jsonl").read_text().splitlines()]
+    return [line for line in lines if "ended" not in line]
+
+
 @dataclass
 class Stream:
     """A directory with a stream, and all that grows from it."""
