@@ -2,9 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+ARCHIVE := .venv/spark.jsa
+# a second Python for all tests but those on Spark; where there is none, test-python says so and does nothing
+SECOND ?= 3.13
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check unit lint format types layers test-slow test-oldest test-matrix test-browser screenshots bench bench-quick docs clean
+.PHONY: help setup demo studio test check unit lint format types layers test-slow test-soak test-plain test-python test-oldest test-matrix \
+  test-browser coverage screenshots bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,9 +29,12 @@ test: lint types layers unit ## run all checks and tests: what CI runs
 
 check: test ## the same as make test
 
-unit: $(READY) ## run the tests alone, those in a browser included where there is one
+$(ARCHIVE): $(READY) tools/class_archive.py
+	@$(BIN)/python tools/class_archive.py $@
+
+unit: $(READY) $(ARCHIVE) ## run the tests alone, those in a browser included where there is one
 	@$(PYTHON) tools/browser.py
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## check style and formatting
 	$(BIN)/ruff check .
@@ -43,8 +50,13 @@ types: $(READY) ## check types
 layers: $(READY) ## check that imports go down only
 	PYTHONPATH=research $(BIN)/lint-imports
 
-test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
-	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow
+test-slow: $(READY) $(ARCHIVE) test-plain ## run the slow tests: more examples, fuzzing, pip's Java (minutes)
+	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not soak"
+
+test-soak: $(READY) $(ARCHIVE) ## run what takes hours: drivers killed again and again, half an hour of stream
+	$(BIN)/python -m pytest -m soak -s
+
+test-plain: $(READY) ## run the engine's tests on kernels that are plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/engine
 
 test-oldest: ## run a few tests on the oldest Spark, in an environment of its own
@@ -52,6 +64,13 @@ test-oldest: ## run a few tests on the oldest Spark, in an environment of its ow
 
 test-matrix: ## run the Spark suite on every version of Spark, and write the table in the docs (long)
 	@$(PYTHON) tools/matrix.py
+
+test-python: ## run all tests but those on Spark and in a browser on a second Python, 3.13 unless SECOND says another
+	@$(PYTHON) tools/second_python.py $(SECOND)
+
+coverage: $(READY) ## measure branch coverage of lang, plan and engine by their own tests; at least 90 %
+	$(BIN)/python -m pytest -n 2 tests/lang tests/plan tests/engine tests/graph src/greta/lang src/greta/plan src/greta/engine \
+	  --cov greta.lang --cov greta.plan --cov greta.engine --cov-branch --cov-report term:skip-covered --cov-fail-under 90
 
 test-browser: $(READY) ## run the studio's tests in headless Chromium alone
 	@$(PYTHON) tools/browser.py

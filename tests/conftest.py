@@ -1,7 +1,13 @@
-"""Hypothesis profiles, picked by GRETA_HYPOTHESIS_PROFILE, else `ci` where CI is set, else `dev`."""
+"""What all tests share: how many examples Hypothesis tries, how Java runs, what runs first.
+
+Hypothesis profiles are picked by GRETA_HYPOTHESIS_PROFILE, else `ci` where CI is set, else `dev`.
+"""
 
 import os
+import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Two cores that other work shares stretch single examples, so no example has a deadline.
@@ -18,3 +24,42 @@ def _profile() -> str:
 
 
 settings.load_profile(_profile())
+
+ARCHIVE = Path(sys.prefix) / "spark.jsa"
+"""Classes that ``make unit`` has kept for Java; see tools/class_archive.py."""
+
+
+def _java_options() -> str:
+    """For a Java that lives for seconds: compile little, collect on one thread, map classes where they are kept."""
+    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
+    if ARCHIVE.exists() and ARCHIVE.stat().st_size:
+        options += f" -XX:SharedArchiveFile={ARCHIVE}"
+    return options
+
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", _java_options())
+
+
+_LONGEST = ("tests/spark", "tests/docs", "tests/studio", "tests/engine", "tests/research", "tests/graph", "tests/cli")
+"""The directories that take longest, longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first: two workers that take one file after another then end at about the same time.
+
+    Within a directory, files with few tests come first: those of Spark that start a process per test.
+    """
+    sizes: dict[str, int] = {}
+    for item in items:
+        sizes[_file(item)] = sizes.get(_file(item), 0) + 1
+
+    def rank(item: pytest.Item) -> tuple[int, int, str]:
+        file = _file(item)
+        place = next((at for at, directory in enumerate(_LONGEST) if file.startswith(directory)), len(_LONGEST))
+        return place, sizes[file], file
+
+    items.sort(key=rank)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]

@@ -195,12 +195,13 @@ def test_decisions_are_numbered_without_gaps() -> None:
 
 def test_the_paper_map_names_modules_and_tests_that_are_there() -> None:
     text = (DOCS / "paper-map.md").read_text(encoding="utf-8")
-    modules = re.findall(r"`(greta(?:\.[a-z_]+)+)`", text)
+    modules = re.findall(r"`(greta(?:_research)?(?:\.[a-z_]+)+)`", text)
     tests = re.findall(r"`(tests/[a-z_/]+\.py)`", text)
     assert modules
     assert tests
     for module in modules:
-        path = ROOT / "src" / module.replace(".", "/")
+        home = "research" if module.startswith("greta_research") else "src"
+        path = ROOT / home / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__init__.py").exists(), module
     for test in tests:
         assert (ROOT / test).exists(), test

@@ -75,7 +75,7 @@ def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> None:
     stream = Stream(place, table.schema)
     stream.add(*random_parts(disordered(table, 2, draw), 5 + 4 * kills, draw))
     stream.flush()
-    assert sum(run_and_kill(stream, draw) for _ in range(kills)) >= kills - 1
+    assert sum(run_and_kill(stream, draw) for _ in range(kills)) >= max(1, kills - 1)
     done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     assert "run the same command again" in done.stderr
@@ -86,13 +86,12 @@ def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> None:
     assert last["late_events"] == 0
 
 
-def test_a_driver_killed_three_times_loses_nothing_and_writes_nothing_twice(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    survive(spark, tmp_path, kills=3, seed=1)
+def test_a_killed_driver_loses_nothing_and_writes_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
+    survive(spark, tmp_path, kills=1, seed=1)
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(2, 7))
 def test_a_driver_killed_four_times_in_each_of_five_streams_loses_nothing_and_writes_nothing_twice(
