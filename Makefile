@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check unit lint format types layers test-slow test-browser screenshots bench bench-quick docs clean
+.PHONY: help setup demo studio test check unit lint format types layers test-slow test-oldest test-matrix test-browser screenshots bench bench-quick docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ layers: $(READY) ## check that imports go down only
 test-slow: $(READY) ## run the slow tests: more examples, fuzzing, crashes (minutes)
 	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/engine
+
+test-oldest: ## run a few tests on the oldest Spark, in an environment of its own
+	@$(PYTHON) tools/matrix.py --quick
+
+test-matrix: ## run the Spark suite on every version of Spark, and write the table in the docs (long)
+	@$(PYTHON) tools/matrix.py
 
 test-browser: $(READY) ## run the studio's tests in headless Chromium alone
 	@$(PYTHON) tools/browser.py

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / ".ready"
-EXTRAS = "spark,plot,studio,docs,dev"
+EXTRAS = "spark,kafka,plot,studio,docs,dev"
 OLDEST = (3, 11)
 
 

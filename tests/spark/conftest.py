@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """Real Spark with two cores, in a zone that nobody expects, so that nothing may depend on it."""
     import greta.spark
+    from support.old_spark import speak_arrow
+
+    speak_arrow()
 
     session = greta.spark.session(
         "local[2]",

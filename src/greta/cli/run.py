@@ -19,6 +19,7 @@ import greta
 import greta.spark
 from greta.cli.output import examples, print_json
 from greta.cli.queries import QueryFile, located, read_query
+from greta.cli.settings import setting
 from greta.errors import DataError, SetupError
 
 if TYPE_CHECKING:
@@ -86,7 +87,13 @@ def run(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the aggregates over window time into this PNG or SVG file.")
     ] = None,
-    master: Annotated[str, typer.Option(help="Where Spark runs: local[2], spark://host:7077, yarn, …")] = "local[*]",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Where Spark runs: local[2], spark://host:7077, yarn, sc://host:15002, …",
+            show_default="that of spark-submit or spark-defaults, else local[*]",
+        ),
+    ] = None,
     time: Annotated[str, typer.Option(help="Column with the events' times.")] = "time",
     type_: Annotated[str, typer.Option("--type", help="Column with the events' types.")] = "type",
     numbers: Annotated[Numbers, typer.Option(help="double, or exact for integers of any size.")] = Numbers.DOUBLE,
@@ -107,6 +114,7 @@ def run(
     conf: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")
     ] = None,
+    ship: Annotated[bool, typer.Option("--ship", help="Hand greta to executors that do not have it.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print rows as JSON lines on stdout: all, or as many as --show says.")
@@ -120,10 +128,15 @@ def run(
         _check_plot(plot)
     greta.spark.require_pyspark()
     from greta.spark.inputs import Source, read_events
+    from greta.spark.progress import describe
+    from greta.spark.sessions import start
 
-    settings = dict(_setting(item) for item in conf or [])
+    settings = dict(setting(item) for item in conf or [])
     with _progress(quiet) as step:
-        spark = step("starting Spark", lambda: greta.spark.session(master, **settings), None)
+        spark = step("starting Spark", lambda: start(master, settings, {}), None)
+        if ship:
+            step("packing greta", lambda: greta.spark.ship(spark), None)
+        describe(spark, f"greta run {file}")
         events = step(
             "looking at the input",
             lambda: read_events(
@@ -155,13 +168,6 @@ def run(
     _report(events.skipped, output, plot)
 
 
-def _setting(item: str) -> tuple[str, str]:
-    key, equals, value = item.partition("=")
-    if not equals:
-        raise typer.BadParameter(f"{item!r} is not KEY=VALUE", param_hint="--conf")
-    return key, value
-
-
 def _cut(text: str | None) -> float | Literal["measure"] | None:
     if text is None:
         return None
@@ -189,12 +195,13 @@ def _write(rows: DataFrame, output: str, format_: Format, overwrite: bool, step:
     try:
         step("aggregating", lambda: writer.save(output), spark)
     except Exception as error:
-        if "PATH_ALREADY_EXISTS" in str(error):
-            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
-        if "DATA_SOURCE_NOT_FOUND" in str(error):
-            from greta.spark.inputs import PACKAGE_HINT
+        from greta.spark.failures import met, no_source
+        from greta.spark.inputs import package_hint
 
-            raise SetupError(f"Spark cannot write {format_.value}\n{PACKAGE_HINT}") from error
+        if met(error, "PATH_ALREADY_EXISTS"):
+            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
+        if no_source(error):
+            raise SetupError(f"Spark cannot write {format_.value}\n{package_hint()}") from error
         raise _told(error) from error
 
 
@@ -202,19 +209,21 @@ def _collect(rows: DataFrame, wanted: int | None, plotted: bool, step: Step, spa
     """The rows to print (all for None) or draw, in order of time; nothing else ever reaches this process."""
     if wanted == 0 and not plotted:
         return None
+    from greta.spark.compat import to_arrow
+
     ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in _BOUNDS))
     limited = ordered if wanted is None else ordered.limit(max(wanted, _MOST_PLOTTED if plotted else 0))
     try:
-        return step("aggregating", limited.toArrow, spark)
+        return step("aggregating", lambda: to_arrow(limited), spark)
     except Exception as error:
         raise _told(error) from error
 
 
 def _told(error: Exception) -> Exception:
-    """The same failure in words, where the input is the cause."""
-    from greta.spark.inputs import unreadable
+    """The same failure in words, where its cause is one that greta knows."""
+    from greta.spark.failures import explained
 
-    return unreadable(error) or error
+    return explained(error) or error
 
 
 _BOUNDS = ("window_start", "window_end")

@@ -17,8 +17,11 @@ import typer
 from rich.console import Console
 from rich.filesize import decimal
 
+import greta.spark
+from greta.cli.metrics import Metrics
 from greta.cli.output import examples, print_json
 from greta.cli.queries import located, read_query
+from greta.cli.settings import setting
 
 if TYPE_CHECKING:
     from greta.spark.stream_run import Status, Watch
@@ -33,6 +36,12 @@ GROUP-BY sector
 WITHIN 5 seconds SLIDE 1 second
 """
 
+
+_DEFAULTS = {
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.shuffle.partitions": "4",
+}
+"""Settings of Spark for a stream, where nobody has set others."""
 
 _TRADES = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUBLE"
 
@@ -71,7 +80,7 @@ Input = Annotated[
     typer.Option("--input", "-i", help="DIR, rate[:PER_SECOND], socket:HOST:PORT or kafka:HOST:PORT/TOPIC."),
 ]
 Output = Annotated[str | None, typer.Option("--output", "-o", help="DIR, console or kafka:HOST:PORT/TOPIC.")]
-Checkpoint = Annotated[Path | None, typer.Option(help="Directory from which the stream goes on after any end.")]
+Checkpoint = Annotated[str | None, typer.Option(help="Directory from which the stream goes on after any end.")]
 Lateness = Annotated[str, typer.Option(help="How late an event may come, e.g. '30 seconds'.")]
 Trigger = Annotated[
     str | None, typer.Option(help="Time between micro-batches, e.g. '5 seconds'; as fast as it goes if not given.")
@@ -90,12 +99,26 @@ LateEvents = Annotated[str | None, typer.Option(help="Directory for the events t
 BadRecords = Annotated[OnBadRecord, typer.Option(help="Stop at a record that cannot be read, or skip and count it.")]
 Buckets = Annotated[int, typer.Option(min=1, help="Parts of the state; fixed by the checkpoint.")]
 Files = Annotated[int | None, typer.Option("--files-per-trigger", min=1, help="Most files per micro-batch.")]
-Master = Annotated[str, typer.Option(help="Where Spark runs.")]
+Records = Annotated[
+    int | None, typer.Option("--records-per-trigger", min=1, help="Most records from Kafka per micro-batch.")
+]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs.", show_default="that of spark-submit or spark-defaults, else local[*]"),
+]
+Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")]
 Package = Annotated[list[str] | None, typer.Option("--package", help="Package that Spark loads, by coordinate.")]
+Ship = Annotated[bool, typer.Option("--ship", help="Hand greta to executors that do not have it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
 Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
 Figures = Annotated[bool, typer.Option("--json", help="Print figures of each micro-batch as JSON lines on stdout.")]
+MetricsPort = Annotated[
+    int | None, typer.Option("--metrics", metavar="PORT", min=0, max=65535, help="Serve figures for Prometheus here.")
+]
+Alert = Annotated[
+    str | None, typer.Option(metavar="URL", help="Post every row as JSON too, e.g. those that HAVING lets through.")
+]
 File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with the query; - reads stdin.")]
 
 
@@ -127,12 +150,17 @@ def stream(
     bad_records: BadRecords = OnBadRecord.STOP,
     buckets: Buckets = 8,
     files_per_trigger: Files = None,
-    master: Master = "local[*]",
+    records_per_trigger: Records = None,
+    master: Master = None,
     package: Package = None,
+    conf: Conf = None,
+    ship: Ship = False,
     quiet: Quiet = False,
     demo: Demo = False,
     seconds: Seconds = None,
     json: Figures = False,
+    metrics: MetricsPort = None,
+    alert: Alert = None,
 ) -> None:
     """Aggregate a stream: a row per group and window as soon as the window is over.
 
@@ -142,7 +170,7 @@ def stream(
     if json and (demo or output == "console"):
         raise typer.BadParameter("is not for --demo or --output console, which print rows", param_hint="--json")
     if demo:
-        _demo(seconds or 20.0, master, quiet)
+        _demo(seconds or 20.0, master, conf, quiet)
         return
     for name, value in (("FILE", file), ("--input", input), ("--output", output), ("--checkpoint", checkpoint)):
         if value is None:
@@ -152,12 +180,24 @@ def stream(
     assert output is not None
     assert checkpoint is not None
     text = read_query(file)
-    spark = _session(master, package)
+    spark = _session(master, package, conf)
+    if ship:
+        greta.spark.ship(spark)
+    from greta.spark.alerts import posting
+    from greta.spark.places import local_path
     from greta.spark.stream import aggregate_stream
-    from greta.spark.stream_run import note_query
+    from greta.spark.stream_run import counted, note_query
     from greta.spark.stream_sources import Source, write_to
 
-    source = Source(input, None if format is None else format.value, schema, time, files_per_trigger, bad_records.value)
+    source = Source(
+        input,
+        None if format is None else format.value,
+        schema,
+        time,
+        files_per_trigger,
+        bad_records.value,
+        records_per_trigger,
+    )
     events = source.read(spark)
     with located(text, file):
         rows = aggregate_stream(
@@ -171,31 +211,37 @@ def stream(
             late_events=late_events,
             bad_records=bad_records.value,
             buckets=buckets,
-            checkpoint=str(checkpoint),
+            checkpoint=checkpoint,
         )
-    writer = write_to(output, rows, output_format.value).option("checkpointLocation", str(checkpoint))
+    if alert is not None:
+        rows = posting(rows, alert)
+    rows = counted(rows)
+    writer = write_to(output, rows, output_format.value).option("checkpointLocation", checkpoint)
+    writer = writer.queryName(f"greta {file}")
     if available_now:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
-    elsewhere = output == "console" or output.startswith("kafka:") or "://" in output
-    directory = None if elsewhere else Path(output)
+    directory = None if output == "console" or output.startswith("kafka:") else local_path(output)
     if directory is not None:
         note_query(directory, text)
-    _run(writer, directory, quiet, seconds, json)
+    _run(writer, directory, quiet, seconds, json, metrics)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 
-def _session(master: str, packages: list[str] | None) -> Any:
-    from greta.spark.sessions import session
+def _session(master: str | None, packages: list[str] | None, conf: list[str] | None) -> Any:
+    from greta.spark import require_pyspark
+    from greta.spark.sessions import start
 
-    settings = {
-        "spark_sql_streaming_stateStore_rocksdb_changelogCheckpointing_enabled": "true",
-        "spark_sql_shuffle_partitions": "4",
-    }
+    require_pyspark()
+    from greta.spark.compat import OLDEST_STREAMS, client_version, require
+
+    require(client_version(), OLDEST_STREAMS, "streams")
+
+    settings = dict(setting(item) for item in conf or [])
     if packages:
-        settings["spark_jars_packages"] = ",".join(packages)
-    return session(master, **settings)
+        settings["spark.jars.packages"] = ",".join(packages)
+    return start(master, settings, _DEFAULTS)
 
 
 def _run(
@@ -204,6 +250,7 @@ def _run(
     quiet: bool,
     seconds: float | None,
     json: bool = False,
+    port: int | None = None,
     *,
     once_events_come: bool = False,
 ) -> None:
@@ -214,6 +261,7 @@ def _run(
     stop = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: stop.set())
     timer = threading.Timer(seconds, stop.set) if seconds is not None else None
+    metrics = Metrics(port) if port is not None else None
     try:
         try:
             query = writer.start()
@@ -233,6 +281,8 @@ def _run(
                     timer.start()
                 if line is not None:
                     line.update(_line(status))
+                if metrics is not None:
+                    metrics.take(status)
                 if json:
                     print_json(asdict(status))
 
@@ -243,6 +293,8 @@ def _run(
         signal.signal(signal.SIGINT, before)
         if timer is not None:
             timer.cancel()
+        if metrics is not None:
+            metrics.close()
 
 
 def _line(status: Status) -> str:
@@ -264,11 +316,11 @@ def _summary(console: Console, watch: Watch) -> None:
     console.print(f"{watch.events:,} events read; late and dropped: {watch.late:,}; bad records skipped: {watch.bad:,}")
 
 
-def _demo(seconds: float, master: str, quiet: bool) -> None:
+def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: bool) -> None:
     """The stock feed, live, for a bounded time; nothing is left behind."""
     from greta import datasets
 
-    spark = _session(master, None)
+    spark = _session(master, None, conf)
     from greta.spark.stream import aggregate_stream
     from greta.spark.stream_sources import Source
 

@@ -16,11 +16,16 @@ from greta.errors import SetupError
 if TYPE_CHECKING:
     from greta.spark.batch import aggregate
     from greta.spark.sessions import session
+    from greta.spark.shipping import pack, ship
     from greta.spark.sql import register
 
-__all__ = ["aggregate", "register", "session"]
+__all__ = ["aggregate", "pack", "register", "session", "ship"]
 
-_HOME = {"aggregate": "batch", "register": "sql", "session": "sessions"}
+_HOME = {"aggregate": "batch", "pack": "shipping", "register": "sql", "session": "sessions", "ship": "shipping"}
+
+
+OLDEST = (3, 5)
+"""The first Spark that greta runs on."""
 
 
 def __getattr__(name: str) -> object:
@@ -33,11 +38,17 @@ def __getattr__(name: str) -> object:
 
 
 def require_pyspark() -> None:
-    """Raise a ``SetupError`` that says what to install unless PySpark is there."""
+    """Raise a ``SetupError`` that says what to install unless a PySpark is there that greta runs on."""
     try:
-        import_module("pyspark")
+        pyspark = import_module("pyspark")
     except ImportError as error:
         raise SetupError(
             "PySpark is not installed\nhint: pip install 'greta-trends[spark]' brings it; "
             "add the extra java where there is no Java either: pip install 'greta-trends[spark,java]'"
         ) from error
+    if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < OLDEST:
+        raise SetupError(
+            f"greta runs on Spark 3.5 or later, and this is PySpark {pyspark.__version__}\n"
+            "hint: batches run on Spark 3.5, streams, SQL and the command line on 4.0 or later: "
+            "pip install 'pyspark>=4.0,<4.4'"
+        )

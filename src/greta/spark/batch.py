@@ -5,11 +5,9 @@ Nothing is computed here: the DataFrame that comes back is as lazy as the one th
 
 from __future__ import annotations
 
-import os
-import re
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -19,14 +17,13 @@ from greta.engine.job import Job, Numbers
 from greta.engine.queries import Queries, bind_all, labelled
 from greta.errors import GretaError
 from greta.spark.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
+from greta.spark.compat import repartition_by_id
+from greta.spark.cores import parallelism
 from greta.spark.filters import useful
 from greta.spark.jobs import SHARE_BITS, Channel, SparkJob, relevant_types
 from greta.spark.queries import merged_columns
 from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
 from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 def aggregate(
@@ -60,6 +57,11 @@ def aggregate(
     if isinstance(cut, str) and cut != "measure":
         raise GretaError(f"cut must be a number or 'measure', not {cut!r}")
     if df.isStreaming:
+        if tasks is not None or cut is not None:
+            raise GretaError(
+                f"{'tasks' if tasks is not None else 'cut'} is for batches\n"
+                "hint: a stream is shared out by buckets=, its windows by time as they close"
+            )
         from greta.spark.stream import aggregate_stream
 
         return aggregate_stream(df, query, time=time, type=type, numbers=numbers, **streaming)
@@ -79,7 +81,7 @@ def aggregate(
     events = (
         _packable(df, job)
         .mapInArrow(partial(pack_events, job=job), declared(BLOBS))
-        .repartitionById(job.tasks, named("task"))
+        .transform(repartition_by_id, job.tasks, "task")
         .sortWithinPartitions("channel", "slab")
     )
     if job.direct:
@@ -90,7 +92,7 @@ def aggregate(
         return finished(rows, answer.names, answer.final)
     parts = (
         events.mapInArrow(partial(aggregate_events, job=job), declared(BLOBS))
-        .repartitionById(job.tasks, named("task"))
+        .transform(repartition_by_id, job.tasks, "task")
         .sortWithinPartitions("channel", "slab")
     )
     names, common, final = merged or (None, answers[0].travelling, answers[0].final)
@@ -98,24 +100,6 @@ def aggregate(
         finish_groups, job=job, schemas=[answer.travelling for answer in answers], labels=names, common=common
     )
     return finished(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
-
-
-def parallelism(spark: SparkSession) -> int:
-    """How many tasks Spark can run at once, as far as its settings tell; no job and no SparkContext."""
-
-    def setting(name: str) -> str | None:
-        value = spark.conf.get(name, None)
-        return None if value in (None, "") else value
-
-    if known := setting("spark.default.parallelism"):
-        return max(1, int(known))
-    local = re.fullmatch(r"local(?:\[([*\d]+)(?:,.*)?\])?", setting("spark.master") or "")
-    if local is not None:
-        return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
-    executors, cores = setting("spark.executor.instances"), setting("spark.executor.cores")
-    if executors and cores:
-        return max(1, int(executors) * int(cores))
-    return max(1, int(setting("spark.sql.shuffle.partitions") or 200))
 
 
 def _shared_out(jobs: tuple[Job, ...], tasks: int, direct: bool, cut: float | None) -> SparkJob:

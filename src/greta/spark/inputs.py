@@ -6,11 +6,9 @@ line, or left out and counted, whichever the caller asks for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import unquote, urlparse
@@ -22,6 +20,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.errors import DataError
+from greta.spark.compat import client_version
+from greta.spark.failures import explained, met, no_source
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,11 +39,6 @@ _ENDINGS: dict[str, Format] = {
     ".ndjson": "json",
     ".orc": "orc",
 }
-_SPARK = ".".join(version("pyspark").split(".")[:2])
-PACKAGE_HINT = (
-    f"hint: add its package for Spark {_SPARK}, "
-    f"e.g. --conf spark.jars.packages=io.delta:delta-spark_{_SPARK}_2.13:<version of Delta>"
-)
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz")
 _CORRUPT = "_corrupt_record"
 _FILE = "_greta_file"
@@ -190,7 +185,7 @@ def _refuse_malformed(df: DataFrame) -> None:
     try:
         first = bad.limit(_SHOWN).collect()
     except (PySparkException, Py4JError) as error:
-        raise unreadable(error) or error from None
+        raise explained(error) or error from None
     if not first:
         return
     lines = [f"  {_place(row[_FILE], row[_CORRUPT])}: {row[_CORRUPT][:200]}" for row in first]
@@ -215,31 +210,23 @@ def _place(url: str, record: str) -> str:
     return url
 
 
-def unreadable(error: Exception) -> DataError | None:
-    """What a failed job says about its input, where that was the cause."""
-    text = str(error)
-    file = re.search(r"reading file (\S+?)\.?\s", text)
-    if "FAILED_READ_FILE" not in text or file is None:
-        return None
-    header = re.search(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)", text)
-    if header is not None:
-        return DataError(
-            f"{file[1]}: its columns are {header[1].strip()}, those of the first file {header[2].strip()}\n"
-            "hint: files of one input must have the same columns in the same order"
-        )
-    return DataError(f"{file[1]}: cannot be read\nhint: is it damaged, or in another format than its name says?")
-
-
 def _problem(error: Exception, format_: str | None) -> str:
-    text = _first_line(error)
-    whole = str(error)
-    if "PATH_NOT_FOUND" in text:
+    if met(error, "PATH_NOT_FOUND"):
         return "there is no such path, nor a table of this name"
-    if "UNABLE_TO_INFER_SCHEMA" in text:
+    if met(error, "UNABLE_TO_INFER_SCHEMA"):
         return f"no {format_ or 'parquet'} files in it\nhint: name the format with --format csv"
-    if "DATA_SOURCE_NOT_FOUND" in whole or "Failed to find" in whole:
-        return f"Spark has no reader for {format_}\n{PACKAGE_HINT}"
-    return text
+    if no_source(error):
+        return f"Spark has no reader for {format_}\n{package_hint()}"
+    return _first_line(error)
+
+
+def package_hint() -> str:
+    """How to add a reader or writer that Spark lacks."""
+    spark = ".".join(map(str, client_version()))
+    return (
+        f"hint: add its package for Spark {spark}, "
+        f"e.g. --conf spark.jars.packages=io.delta:delta-spark_{spark}_2.13:<version of Delta>"
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -17,6 +17,15 @@ class Stages:
     total: int
 
 
+def describe(spark: SparkSession, text: str) -> None:
+    """Name the jobs to come in Spark's own pages; over Spark Connect by a tag, which takes no commas."""
+    context = getattr(spark, "_sc", None)
+    if context is not None:
+        context.setJobDescription(text)
+    elif hasattr(spark, "addTag"):
+        spark.addTag(text.replace(",", " "))
+
+
 def running(spark: SparkSession) -> Stages | None:
     """The tasks that run now; None where Spark does not tell (Spark Connect)."""
     context = getattr(spark, "_sc", None)

@@ -8,31 +8,34 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greta.spark import require_pyspark
 from greta.spark.java import export_java_home
+from greta.spark.settings import given_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DEFAULTS = {
     "spark.app.name": "greta",
-    "spark.driver.memory": "2g",
     "spark.log.level": "ERROR",
-    "spark.python.daemon.module": "greta.spark.daemon",
     # Batches are bounded by rows; measuring them in bytes too would cost a quarter of the way into Arrow, row by row.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "8",
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 _LOCAL_DEFAULTS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    # Executors elsewhere may have no greta to load; here they have this one.
+    "spark.python.daemon.module": "greta.spark.daemon",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.ui.enabled": "false",
 }
 
 _LONGEST_SOCKET = 103
@@ -41,35 +44,72 @@ _SOCKET_NAME = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
 """What Spark adds to the directory."""
 
 
-def session(master: str = "local[*]", **conf: str) -> SparkSession:
+def session(master: str | None = None, **conf: str) -> SparkSession:
     """The running session, or a new one on ``master``.
 
-    Settings are Spark's with underscores for dots: ``session(spark_driver_memory="4g")``. A session that is
-    already running is returned as it is. Raises ``SetupError`` where PySpark or Java is missing.
+    Without ``master`` it is the one that ``spark-submit``, ``spark-defaults.conf`` or ``SPARK_REMOTE`` names, else
+    ``local[*]``; ``sc://host:15002`` is a Spark Connect server. Settings are Spark's, with underscores for dots where a
+    name has no dot: ``session(spark_driver_memory="4g")`` and
+    ``session(**{"spark.sql.catalog.spark_catalog": "…"})``. They win over those of ``spark-defaults.conf``, which win
+    over greta's own. A session that is already running is returned as it is. Raises ``SetupError`` where PySpark or
+    Java is missing.
     """
+    return start(master, conf, {})
+
+
+def start(master: str | None, conf: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
+    """``session`` with more settings for what nobody has set."""
     require_pyspark()
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    settings = {name if "." in name else name.replace("_", "."): value for name, value in conf.items()}
+    if remote := _remote(master):
+        return _built(SparkSession.builder.remote(remote), settings)
     export_java_home()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    quiet = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
-    settings = _DEFAULTS | {"spark.driver.extraJavaOptions": quiet}
-    if master.startswith("local"):
-        settings |= _LOCAL_DEFAULTS
-        if directory := _socket_directory():
-            # Over TCP a task with little data takes some 30 ms longer.
-            settings["spark.python.unix.domain.socket.enabled"] = "true"
-            settings["spark.python.unix.domain.socket.dir"] = directory
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    settings |= {name.replace("_", "."): value for name, value in conf.items()}
-    builder = SparkSession.builder.master(master)
+    given = given_settings() | settings
+    master = master or given.get("spark.master") or "local[*]"
+    local = master.startswith("local")
+    _choose_python(local, given)
+    ours = _DEFAULTS | (_local_settings() if local else {}) | dict(defaults)
+    ours = {name: value for name, value in ours.items() if name not in given}
+    return _built(SparkSession.builder.master(master), ours | settings)
+
+
+def _remote(master: str | None) -> str | None:
+    """The address of a Spark Connect server, where one is meant."""
+    if master is not None:
+        return master if master.startswith("sc://") else None
+    return os.environ.get("SPARK_REMOTE")
+
+
+def _built(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _choose_python(local: bool, given: Mapping[str, str]) -> None:
+    """Workers on this machine run this Python, executors elsewhere the one that they were given, or their own."""
+    workers = given.get("spark.pyspark.python") or (sys.executable if local else None)
+    if workers is not None:
+        os.environ.setdefault("PYSPARK_PYTHON", workers)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def _local_settings() -> dict[str, str]:
+    """What a session on this machine gets beside the settings of any."""
+    settings = dict(_LOCAL_DEFAULTS)
+    quiet = Path(__file__).with_name("log4j2.properties").as_uri()
+    settings["spark.driver.extraJavaOptions"] = f"-Dlog4j2.configurationFile={quiet}"
+    if directory := _socket_directory():
+        # Over TCP a task with little data takes some 30 ms longer.
+        settings["spark.python.unix.domain.socket.enabled"] = "true"
+        settings["spark.python.unix.domain.socket.dir"] = directory
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return settings
 
 
 @cache

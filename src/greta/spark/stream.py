@@ -23,7 +23,10 @@ from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
+from greta.spark.compat import transform_with_state
+from greta.spark.cores import choose_state_partitions
 from greta.spark.queries import merged_columns
+from greta.spark.stream_carrier import carry_map, carry_state
 from greta.spark.stream_checkpoint import claim, stream_layout
 from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
 from greta.spark.stream_state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
@@ -77,7 +80,8 @@ def aggregate_stream(
       ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
       milliseconds). Several queries have ``late_events_0`` and so on, too.
 
-    Sets the session's state store to RocksDB, which stateful Python operators need.
+    Sets the session's state store to RocksDB, which stateful Python operators need, and where it is not set
+    ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
     """
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
@@ -97,10 +101,10 @@ def aggregate_stream(
     if checkpoint is not None:
         claim(checkpoint, stream_layout(jobs, buckets))
     df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
+    choose_state_partitions(df.sparkSession, buckets * len(jobs))
     results = (
         _packed(_watermarked(df, time, lateness), jobs, schema, buckets, bad_records)
-        .groupBy("bucket")
-        .transformWithState(OpenWindows(jobs, buckets, early, sink), RESULT_DDL, "Append", "EventTime")
+        .transform(_with_state, OpenWindows(jobs, buckets, early, sink))
         .observe(metrics, *_figures(jobs))
     )
     merges = any(_merges(job.plan) for job in jobs)
@@ -113,8 +117,12 @@ def aggregate_stream(
         _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows\nhint: rename it with AS")
         common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
-    rows = results.select("query", "final", "blob").mapInArrow(unpack, declared(neutral(common)))
+    rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
     return finished(rows, common.names, final)
+
+
+def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:
+    return transform_with_state(df.groupBy("bucket"), carry_state(windows), RESULT_DDL)
 
 
 def _require(holds: bool, message: str) -> None:
@@ -187,7 +195,7 @@ def _packed(
         buckets,
         bad_records,
     )
-    return selected.mapInArrow(packer, PACKED_DDL)
+    return selected.mapInArrow(carry_map(packer), PACKED_DDL)
 
 
 def _types(jobs: tuple[StreamJob, ...]) -> tuple[str, ...] | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import fs
 
+import greta
 from greta.engine.snapshots import FORMAT, StateError
 from greta.engine.stream_jobs import StreamJob, fingerprint
 from greta.errors import SetupError
+from greta.spark.places import local_path
 
 NOTE = "greta.json"
 
@@ -31,10 +34,13 @@ def claim(checkpoint: str, layout: dict[str, Any]) -> None:
         known = _read(files, path)
         if known is None or not _started(files, path):
             files.create_dir(path, recursive=True)
-            text = json.dumps({"greta": version("greta-trends"), "name": fingerprint(layout), **layout}, indent=2)
+            text = json.dumps({"greta": greta.__version__, "name": fingerprint(layout), **layout}, indent=2)
             with files.open_output_stream(f"{path}/{NOTE}") as out:
                 out.write(text.encode())
             return
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # A file system that Spark reads and Arrow does not: the first micro-batch checks the state instead.
+        return
     except OSError as error:
         raise SetupError(
             f"the checkpoint {checkpoint} cannot be used: {error}\n"
@@ -49,10 +55,12 @@ def claim(checkpoint: str, layout: dict[str, Any]) -> None:
 
 def filesystem(place: str) -> tuple[Any, str]:
     """The file system of a path or URI, and the path in it."""
-    if "://" in place:
-        files, path = fs.FileSystem.from_uri(place)
-        return files, path
-    return fs.LocalFileSystem(), place.removeprefix("file:").rstrip("/") or "/"
+    path = local_path(place)
+    if path is not None:
+        return fs.LocalFileSystem(), str(path)
+    # Hadoop's names for S3 are s3a and s3n.
+    files, inside = fs.FileSystem.from_uri(re.sub(r"^s3[an]:", "s3:", place))
+    return files, inside
 
 
 def _read(files: Any, path: str) -> dict[str, Any] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -11,26 +10,27 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from greta.errors import DataError, GretaError, SetupError
+from greta.errors import GretaError, SetupError
+from greta.spark import failures
+from greta.spark.columns import in_seconds
+from greta.spark.failures import no_source
 from greta.spark.stream import METRICS
 from greta.spark.stream_sources import no_connector
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+ROWS = "greta_rows"
+"""The name under which the rows that a sink gets are counted."""
 PROGRESS = "_greta/progress.jsonl"
 """Where a stream's figures are written, beneath its output directory."""
 QUERY = "_greta/query.greta"
 """Where its query is written: whoever reads the rows can see what they mean."""
 
 _POLL_SECONDS = 0.1
-_RAISED = re.compile(r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|\Z)", re.MULTILINE | re.DOTALL)
-_DISK = re.compile(
-    r"No space left on device|Permission denied|Read-only file system|Mkdirs failed|failed to create|"
-    r"AccessDenied|Operation not permitted|Not a directory|Unable to create"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,16 @@ class Status:
     late_events: int
     """All so far, those of runs before this one included."""
     bad_records: int
+    rows: int = 0
+    """Rows that the batch gave to the sink."""
+    last_row_seconds: float | None = None
+    """End of the latest window among them, in seconds since the epoch."""
 
     @staticmethod
     def of(progress: dict[str, Any], late: int, bad: int) -> Status:
         """Read Spark's progress report; ``late`` and ``bad`` are the sums before it."""
         figures = progress.get("observedMetrics", {}).get(METRICS) or {}
+        written = progress.get("observedMetrics", {}).get(ROWS) or {}
         began = datetime.fromisoformat(progress["timestamp"])
         seconds = progress.get("batchDuration", 0) / 1000
         newest = progress.get("eventTime", {}).get("max")
@@ -72,6 +77,8 @@ class Status:
             state_bytes=int(figures.get("state_bytes") or 0),
             late_events=late + int(figures.get("late_events") or 0),
             bad_records=bad + int(figures.get("bad_records") or 0),
+            rows=int(written.get("rows") or 0),
+            last_row_seconds=written.get("last_row"),
         )
 
 
@@ -148,6 +155,13 @@ class Watch:
             self.look()
 
 
+def counted(rows: DataFrame) -> DataFrame:
+    """The same rows, counted on their way, with the end of the latest window."""
+    kind = next(field.dataType for field in rows.schema.fields if field.name == "window_end")
+    last = F.max(in_seconds("window_end", kind)).alias("last_row")
+    return rows.observe(ROWS, F.count(F.lit(1)).alias("rows"), last)
+
+
 def note_query(directory: Path, text: str) -> None:
     """Write the query beneath the output directory."""
     file = directory / QUERY
@@ -161,22 +175,14 @@ def note_query(directory: Path, text: str) -> None:
         ) from error
 
 
-def explained(failure: StreamingQueryException | Exception) -> GretaError:
+def explained(failure: Exception) -> GretaError:
     """Why a stream stopped, without the stack of the machinery in between."""
-    text = str(failure)
-    raised = _RAISED.search(text)
-    if raised is not None:
-        return DataError(raised[2].strip())
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if "Failed to find data source: kafka" in text:
+    if no_source(failure):
         return no_connector()
-    disk = next((line for line in lines if _DISK.search(line)), None)
-    if disk is not None:
-        return SetupError(
-            f"the stream stopped because a directory cannot be written: {disk}\n"
-            "hint: make room or mend the permissions, then start it again with the same checkpoint: it goes on "
-            "where it stopped, and nothing is lost"
-        )
+    known_cause = failures.explained(failure)
+    if known_cause is not None:
+        return known_cause
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
     return GretaError(
         f"the stream stopped: {cause[:500]}\n"

@@ -3,23 +3,25 @@
 DIR                        event files as they appear: Parquet, CSV or JSON lines
 rate, rate:5000            made-up stock trades, so many per second
 socket:HOST:PORT           JSON objects, one per line
-kafka:HOST:PORT/TOPIC      JSON objects as values, through Spark's own connector
+kafka:HOST:PORT/TOPIC      JSON objects as values, through Spark's own connector where it is, else confluent-kafka
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 import pyspark
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.errors import DataError, SetupError
 from greta.spark.columns import named
+from greta.spark.failures import no_source
+from greta.spark.places import local_path
 from greta.spark.stream_pack import BadRecords
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Source:
     time: str = "time"
     files_per_trigger: int | None = None
     bad_records: BadRecords = "stop"
+    records_per_trigger: int | None = None
 
     def read(self, spark: SparkSession) -> DataFrame:
         """The stream; a record that cannot be read has no time, and is met by ``bad_records``."""
@@ -57,15 +60,15 @@ class Source:
                 lines = spark.readStream.format("socket").option("host", host).option("port", port).load()
                 return self._parsed(lines.select(F.col("value").alias("json")))
             case "kafka":
-                return self._parsed(_topic(spark, rest))
+                return self._parsed(_topic(spark, rest, self.records_per_trigger))
             case _:
                 return self._files(spark)
 
     def _files(self, spark: SparkSession) -> DataFrame:
-        directory = Path(self.place)
-        if not directory.is_dir():
+        directory = local_path(self.place)
+        if directory is not None and not directory.is_dir():
             raise DataError(f"there is no directory {directory}\nhint: create it first; files may come later")
-        form = self.format or _format_in(directory)
+        form = self.format or _format_in(directory, self.place)
         options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": _CORRUPT}
         options |= {"header": "true"} if form == "csv" else {}
         options |= {"ignoreCorruptFiles": str(self.bad_records == "skip").lower()} if form == "parquet" else {}
@@ -113,7 +116,10 @@ def _columns(text: str) -> T.StructType:
     return schema
 
 
-def _format_in(directory: Path) -> Format:
+def _format_in(directory: Path | None, place: str) -> Format:
+    """The format of a directory's files, where they are on this machine; Parquet elsewhere."""
+    if directory is None:
+        return _ENDINGS.get(PurePosixPath(place).suffix, "parquet")
     for file in sorted(directory.rglob("*")):
         if file.suffix in _ENDINGS and not file.name.startswith((".", "_")):
             return _ENDINGS[file.suffix]
@@ -137,28 +143,53 @@ def _trades(spark: SparkSession, rate: int) -> DataFrame:
     )
 
 
-def _topic(spark: SparkSession, place: str) -> DataFrame:
-    servers, _, topic = place.rpartition("/")
-    if not servers or not topic:
-        raise DataError(f"kafka:{place} names no topic\nhint: kafka:HOST:PORT/TOPIC")
-    try:
-        stream = (
-            spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", servers)
-            .option("subscribe", topic)
-            .option("startingOffsets", "earliest")
-            .load()
-        )
-    except AnalysisException as error:
-        raise no_connector() from error
+def _topic(spark: SparkSession, place: str, records: int | None) -> DataFrame:
+    """A topic's values as text: through Spark's connector where it is, else through Python."""
+    servers, topic = _address(place)
+    if _has_connector(spark):
+        options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
+        if records is not None:
+            options["maxOffsetsPerTrigger"] = str(records)
+        stream = spark.readStream.format("kafka").options(**options).load()
+    else:
+        reader = spark.readStream.format(_python_source(spark)).option("servers", servers).option("topic", topic)
+        stream = reader.option("recordsPerTrigger", records or 0).load()
     return stream.select(F.col("value").cast("string").alias("json"))
 
 
+def _address(place: str) -> tuple[str, str]:
+    servers, _, topic = place.rpartition("/")
+    if not servers or not topic:
+        raise DataError(f"kafka:{place} names no topic\nhint: kafka:HOST:PORT/TOPIC")
+    return servers, topic
+
+
+def _has_connector(spark: SparkSession) -> bool:
+    try:
+        spark.readStream.format("kafka").option("kafka.bootstrap.servers", "x").option("subscribe", "x").load()
+    except Exception as error:
+        if no_source(error):
+            return False
+        raise
+    return True
+
+
+def _python_source(spark: SparkSession) -> str:
+    """The name of the source that needs no connector, known to the session."""
+    from greta.spark.kafka import FORMAT, KafkaTopic, available
+
+    if not available():
+        raise no_connector()
+    spark.dataSource.register(KafkaTopic)
+    return FORMAT
+
+
 def no_connector() -> SetupError:
-    """What to do about the missing Kafka connector."""
+    """What to do where nothing reads Kafka."""
     return SetupError(
-        "Spark's Kafka connector is not on the class path\n"
-        f"hint: add it with --package {KAFKA}:{pyspark.__version__} (Spark downloads it at start)"
+        "nothing here reads Kafka: neither confluent-kafka nor Spark's own connector is installed\n"
+        "hint: pip install 'greta-trends[kafka]', or let Spark download its connector with "
+        f"--package {KAFKA}:{pyspark.__version__}"
     )
 
 
@@ -168,7 +199,10 @@ def write_to(place: str, rows: DataFrame, format_: Format) -> DataStreamWriter:
     if kind == "console":
         return rows.writeStream.format("console").option("truncate", "false")
     if kind == "kafka":
-        servers, _, topic = rest.rpartition("/")
+        servers, topic = _address(rest)
         values = rows.select(F.to_json(F.struct("*")).alias("value"))
-        return values.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic)
+        if _has_connector(rows.sparkSession):
+            return values.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic)
+        writer = values.writeStream.format(_python_source(rows.sparkSession))
+        return writer.option("servers", servers).option("topic", topic)
     return rows.writeStream.format(format_).option("path", place)

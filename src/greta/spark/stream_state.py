@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import Row
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from greta.engine.job import WINDOW
 from greta.engine.snapshots import ChunkCache, StateError, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.spark.stream_buckets import bucket_keys
 from greta.spark.stream_checkpoint import filesystem
+from greta.spark.workers import tell_of_compilation
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 LateEvents = Callable[[pa.Table, int], None]
 """Takes late events and the micro-batch's number; called in the workers, again where Spark repeats a task."""
@@ -70,7 +73,7 @@ def _batch() -> int:
     return int(_property("streaming.sql.batchId") or -1)
 
 
-class OpenWindows(StatefulProcessor):
+class OpenWindows:
     """Steps buckets; the place of a bucket's key is its query's number times ``buckets`` plus its own."""
 
     def __init__(
@@ -85,29 +88,27 @@ class OpenWindows(StatefulProcessor):
         self.early = early
         self.late_events = late_events
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the state."""
+    def attach(self, handle: StatefulProcessorHandle, index: Any, chunks: Any) -> None:
+        """Take the state of whichever bucket Spark is calling for; before the first call."""
+        tell_of_compilation()
         self.handle = handle
         self.places = {key: place for place, key in enumerate(bucket_keys(len(self.jobs) * self.buckets))}
-        self.index = handle.getValueState("index", "value BINARY")
-        self.chunks = handle.getMapState("chunks", "key STRING", "value BINARY")
+        self.index = index
+        self.chunks = chunks
 
-    def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def take_rows(self, key: Any, rows: Iterable[Any], timers: Any) -> Iterator[Row]:
         """A bucket of a micro-batch with data."""
         tables, bad = [], 0
         for row in rows:
             bad += row.bad
             if row.blob:
                 tables.append(from_bytes(bytes(row.blob)))
-        yield from self._step(int(key[0]), tables, bad, timerValues.getCurrentWatermarkInMs(), fired=None)
+        yield from self._step(int(key[0]), tables, bad, timers.getCurrentWatermarkInMs(), fired=None)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def take_timer(self, key: Any, timers: Any, expired: Any) -> Iterator[Row]:
         """A bucket of a micro-batch without data: the watermark alone has moved."""
-        fired = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._step(int(key[0]), [], 0, timerValues.getCurrentWatermarkInMs(), fired=fired)
-
-    def close(self) -> None:
-        """Nothing to close: the store is Spark's."""
+        fired = expired.getExpiryTimeInMs()
+        yield from self._step(int(key[0]), [], 0, timers.getCurrentWatermarkInMs(), fired=fired)
 
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
         if key not in self.places:

@@ -25,6 +25,7 @@ from greta.kernels.sorting import argsort, order_by_group
 from greta.spark.columns import arrive, depart, neutral
 from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, SparkJob
 from greta.spark.ranges import Ranges
+from greta.spark.workers import tell_of_compilation
 
 Int = NDArray[np.int64]
 
@@ -39,6 +40,7 @@ _ENOUGH_ROWS = 1 << 20
 
 def pack_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[pa.RecordBatch]:
     """Events → blobs per channel and task, those of two ranges in both."""
+    tell_of_compilation()
     for table in _chunks(batches, _CHUNK_ROWS):
         columns = dict(zip(job.wire, table.columns, strict=False))
         yield from (
@@ -215,6 +217,7 @@ def _swept(
 
 def _events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[tuple[Channel, pa.Table]]:
     """Complete events by channel, as the engine reads them."""
+    tell_of_compilation()
     kinds = [(job.packed_schema(channel), partial(_slabs, channel=channel, job=job)) for channel in job.channels]
     for number, table in _swept(batches, kinds):
         if job.one_type:

@@ -1,0 +1,255 @@
+"""Kafka without Spark's connector: a topic ↔ DataFrame of values, by Spark's Python data sources on confluent-kafka.
+
+A micro-batch is a range of offsets per partition of the topic. The ranges are in Spark's checkpoint, so a stream goes
+on where it ended; nothing is committed to Kafka. What a range names and Kafka no longer has is an error, never a gap.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from greta.errors import DataError
+
+FORMAT = "greta_kafka"
+
+_VALUES = pa.schema([("value", pa.binary())])
+_RANGE = 200_000
+"""Records of a partition that one task reads: a long range is cut, so that all cores read."""
+_FETCH = 20_000
+_SECONDS = 30.0
+"""How long a broker may be silent."""
+
+
+def available() -> bool:
+    """Whether this process has confluent-kafka."""
+    return find_spec("confluent_kafka") is not None
+
+
+class KafkaTopic(DataSource):
+    """Values of a topic as rows ``value BINARY``.
+
+    Options: ``servers``, ``topic``, and ``recordsPerTrigger``, the most records per micro-batch (Spark 4.2 or later).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """The columns."""
+        return "value BINARY"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002
+        """Read the topic as a stream."""
+        return TopicReader(
+            self.options["servers"], self.options["topic"], int(self.options.get("recordspertrigger", 0))
+        )
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, ARG002
+        """Write values into the topic."""
+        return TopicWriter(self.options["servers"], self.options["topic"])
+
+
+@dataclass
+class OffsetRange(InputPartition):
+    """Records ``[start, stop)`` of a partition."""
+
+    partition: int
+    start: int
+    stop: int
+
+
+class TopicReader(DataSourceStreamReader):
+    """Offsets by partition, ``{"0": 17, "1": 4}``: the next record to read of each."""
+
+    def __init__(self, servers: str, topic: str, limit: int) -> None:
+        self.servers = servers
+        self.topic = topic
+        self.limit = limit
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """The oldest records that Kafka has."""
+        return {name: low for name, (low, _) in self._bounds().items()}
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        """The most records per micro-batch; asked by Spark 4.2 or later."""
+        from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+        return ReadMaxRows(self.limit) if self.limit else ReadAllAvailable()
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+        """The newest records, as far as a micro-batch may go; older versions of Spark do not say where it starts."""
+        bounds = self._bounds()
+        newest = {name: high for name, (_, high) in bounds.items()}
+        most = getattr(limit, "max_rows", None)
+        if start is None or most is None:
+            return newest
+        low = {name: int(start.get(name, first)) for name, (first, _) in bounds.items()}
+        return within_limit(low, newest, most)
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[OffsetRange]:
+        """Ranges of at most ``_RANGE`` records."""
+        first = start if start.keys() >= end.keys() else self.initialOffset() | start
+        return [
+            OffsetRange(int(name), low, min(low + _RANGE, stop))
+            for name, stop in end.items()
+            for low in range(int(first[name]), stop, _RANGE)
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A range's values, as Arrow batches."""
+        assert isinstance(partition, OffsetRange)
+        consumer = _consumer(self.servers)
+        try:
+            yield from _read(consumer, self.topic, partition)
+        finally:
+            consumer.close()
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing: Spark's checkpoint has the offsets."""
+
+    def _bounds(self) -> dict[str, tuple[int, int]]:
+        from confluent_kafka import KafkaException, TopicPartition
+
+        consumer = _consumer(self.servers)
+        try:
+            found = consumer.list_topics(self.topic, timeout=_SECONDS).topics[self.topic]
+            if found.error is not None or not found.partitions:
+                raise DataError(
+                    f"kafka:{self.servers}/{self.topic}: there is no such topic\n"
+                    "hint: create it first; records may come later"
+                )
+            names = sorted(found.partitions)
+            return {
+                str(number): consumer.get_watermark_offsets(TopicPartition(self.topic, number), timeout=_SECONDS)
+                for number in names
+            }
+        except KafkaException as error:
+            raise _silent(self.servers, self.topic) from error
+        finally:
+            consumer.close()
+
+
+def within_limit(start: dict[str, int], newest: dict[str, int], limit: int) -> dict[str, int]:
+    """Where a micro-batch ends: each partition gives in proportion to what it has waiting.
+
+    Partitions of a backlog then end together, so their times stay near each other.
+
+    >>> within_limit({"0": 0, "1": 0}, {"0": 300, "1": 100}, 200)
+    {'0': 150, '1': 50}
+    """
+    waiting = {name: newest[name] - low for name, low in start.items()}
+    total = sum(waiting.values())
+    if total <= limit:
+        return newest
+    return {name: low + max(min(1, waiting[name]), waiting[name] * limit // total) for name, low in start.items()}
+
+
+def _consumer(servers: str) -> Any:
+    from confluent_kafka import Consumer
+
+    return Consumer(
+        {
+            "bootstrap.servers": servers,
+            # Never joined: partitions are assigned by hand, and offsets are Spark's.
+            "group.id": "greta",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "allow.auto.create.topics": False,
+            "fetch.wait.max.ms": 100,
+            "log_level": 0,
+        }
+    )
+
+
+def _read(consumer: Any, topic: str, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+    from confluent_kafka import KafkaError, TopicPartition
+
+    consumer.assign([TopicPartition(topic, wanted.partition, wanted.start)])
+    reached, heard = wanted.start, time.monotonic()
+    while reached < wanted.stop:
+        values = []
+        for record in consumer.consume(min(_FETCH, wanted.stop - reached), timeout=0.2):
+            error = record.error()
+            if error is None:
+                reached = record.offset() + 1
+                if record.offset() < wanted.stop and record.value() is not None:
+                    values.append(record.value())
+            elif error.code() == KafkaError._PARTITION_EOF:
+                # Markers of transactions and compacted records take up offsets and are never handed out.
+                reached = max(reached, record.offset())
+            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                raise DataError(
+                    f"{topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} on\n"
+                    "hint: they were deleted before they were read; keep them longer (retention.ms), or start with a "
+                    "new checkpoint at the oldest that are there"
+                )
+            heard = time.monotonic()
+        if values:
+            yield pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], schema=_VALUES)
+        elif time.monotonic() - heard > _SECONDS:
+            raise _silent("the broker", topic)
+
+
+def _silent(servers: str, topic: str) -> DataError:
+    return DataError(
+        f"kafka:{servers}/{topic}: no answer for {_SECONDS:.0f} seconds\n"
+        "hint: is the address right and the broker up? Start again with the same checkpoint: nothing is lost"
+    )
+
+
+class TopicWriter(DataSourceStreamWriter):
+    """Writes the column ``value``; a micro-batch that is repeated is written again, as with Spark's own connector."""
+
+    def __init__(self, servers: str, topic: str) -> None:
+        self.servers = servers
+        self.topic = topic
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Write a task's values, and wait until Kafka has them."""
+        from confluent_kafka import Producer
+
+        failed: list[str] = []
+
+        def note(error: Any, _: Any) -> None:
+            if error is not None:
+                failed.append(error.str())
+
+        producer = Producer(
+            {
+                "bootstrap.servers": self.servers,
+                "enable.idempotence": True,
+                "delivery.timeout.ms": int(_SECONDS * 1000),
+                "log_level": 0,
+            }
+        )
+        for row in iterator:
+            while True:
+                try:
+                    producer.produce(self.topic, row[0], on_delivery=note)
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+        if producer.flush(2 * _SECONDS) or failed:
+            reason = failed[0] if failed else "no answer"
+            raise DataError(
+                f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}\n"
+                "hint: is the address right and the broker up? Start again with the same checkpoint: nothing is lost"
+            )
+        return WriterCommitMessage()

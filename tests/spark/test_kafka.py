@@ -1,0 +1,165 @@
+"""Kafka through Python: the rows of a batch from a broker on loopback, whatever ends in between."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("confluent_kafka")
+
+import confluent_kafka as kafka
+
+import greta
+from greta.errors import DataError
+from greta.spark.kafka import KafkaTopic, OffsetRange, TopicReader, within_limit
+from greta.spark.stream import aggregate_stream
+from greta.spark.stream_run import explained
+from greta.spark.stream_sources import Source, write_to
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "type STRING, time TIMESTAMP, company STRING, price BIGINT"
+FALLING = """\
+RETURN company, COUNT(*) AS trends
+PATTERN Stock S+
+WHERE [company] AND S.price > NEXT(S).price
+GROUP-BY company
+WITHIN 10 seconds SLIDE 5 seconds
+"""
+
+
+class Broker:
+    """librdkafka's own broker, which lives as long as the producer that opened it."""
+
+    def __init__(self) -> None:
+        self.server = kafka.Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "none", "log_level": 0})
+        brokers = self.server.list_topics(timeout=30).brokers.values()
+        self.address = ",".join(f"{broker.host}:{broker.port}" for broker in brokers)
+        self.producer = kafka.Producer({"bootstrap.servers": self.address, "log_level": 0})
+
+    def produce(self, topic: str, values: list[Any]) -> None:
+        for number, value in enumerate(values):
+            text = value if isinstance(value, str) else json.dumps(value)
+            self.producer.produce(topic, text.encode(), partition=number % 3)
+        assert self.producer.flush(30) == 0
+
+    def consume(self, topic: str) -> list[Any]:
+        reader = TopicReader(self.address, topic, 0)
+        ranges = reader.partitions(reader.initialOffset(), reader.latestOffset())
+        return [
+            json.loads(value.as_py()) for part in ranges for batch in reader.read(part) for value in batch.column(0)
+        ]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Broker:
+    return Broker()
+
+
+def trades(first: int, last: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "Stock",
+            "time": f"2026-01-05T09:{30 + second // 60:02}:{second % 60:02}Z",
+            "company": f"c{second % 2}",
+            "price": second * 7919 % 101,
+        }
+        for second in range(first, last)
+    ]
+
+
+def expected(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    table = pa.Table.from_pylist(events)
+    times = table.column("time").cast(pa.timestamp("us", "UTC"))
+    rows = greta.aggregate(table.set_column(1, "time", times), FALLING).to_pylist()
+    return sorted((row["window_start"].timestamp(), row["company"], row["trends"]) for row in rows)
+
+
+def go(
+    spark: Any, broker: Broker, topic: str, place: Path, output: str | None = None, **more: Any
+) -> list[tuple[Any, ...]]:
+    """Read what there is, and end; the rows so far."""
+    events = Source(f"kafka:{broker.address}/{topic}", None, SCHEMA, **more).read(spark)
+    bad = more.get("bad_records", "stop")
+    rows = aggregate_stream(events, FALLING, lateness="5 seconds", buckets=2, bad_records=bad)
+    writer = write_to(output or str(place / "out"), rows, "parquet").option("checkpointLocation", str(place / "state"))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    if output is not None:
+        return []
+    read = spark.read.parquet(str(place / "out")).collect()
+    return sorted((row.window_start.timestamp(), row.company, row.trends) for row in read)
+
+
+def test_a_stream_goes_on_from_its_offsets_with_nothing_lost_and_nothing_twice(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
+    topic = "goes-on"
+    events = trades(0, 90)
+    broker.produce(topic, events[:40])
+    go(spark, broker, topic, tmp_path)
+    broker.produce(topic, events[40:])
+    go(spark, broker, topic, tmp_path)
+    broker.produce(topic, [{"type": "Nothing", "time": "2026-02-05T09:30:00Z", "company": "c0", "price": 0}])
+    go(spark, broker, topic, tmp_path)
+    broker.produce(topic, [{"type": "Nothing", "time": "2026-02-05T09:31:00Z", "company": "c0", "price": 0}])
+    assert go(spark, broker, topic, tmp_path) == expected(events)
+
+
+def test_rows_go_into_a_topic_as_json(spark: Any, broker: Broker, tmp_path: Path) -> None:
+    broker.produce("in", trades(0, 60))
+    broker.produce("rows", [])
+    output = f"kafka:{broker.address}/rows"
+    go(spark, broker, "in", tmp_path, output)
+    broker.produce("in", trades(600, 601))
+    go(spark, broker, "in", tmp_path, output)
+    broker.produce("in", trades(601, 602))
+    go(spark, broker, "in", tmp_path, output)
+    found = sorted((row["company"], row["trends"]) for row in broker.consume("rows"))
+    assert found == sorted((company, trends) for _, company, trends in expected(trades(0, 60)))
+
+
+def test_a_record_that_does_not_parse_stops_the_stream_or_is_skipped(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
+    broker.produce("bad", [*trades(0, 10), "{not json"])
+    with pytest.raises(Exception, match="no readable time") as caught:
+        go(spark, broker, "bad", tmp_path / "a")
+    assert isinstance(explained(caught.value), DataError)
+    go(spark, broker, "bad", tmp_path / "b", bad_records="skip")
+
+
+def test_a_topic_that_is_not_there_and_a_broker_that_does_not_answer_are_said(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DataError, match="there is no such topic"):
+        TopicReader(broker.address, "nowhere", 0).initialOffset()
+    monkeypatch.setattr("greta.spark.kafka._SECONDS", 1.0)
+    with pytest.raises(DataError, match="no answer for 1 seconds"):
+        TopicReader("127.0.0.1:1", "trades", 0).initialOffset()
+
+
+def test_records_that_were_deleted_are_an_error_and_no_gap(broker: Broker) -> None:
+    broker.produce("short", trades(0, 6))
+    with pytest.raises(DataError, match="no longer has the records from 50 on"):
+        list(TopicReader(broker.address, "short", 0).read(OffsetRange(0, 50, 60)))
+
+
+def test_long_ranges_are_cut_so_that_all_cores_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greta.spark.kafka._RANGE", 100)
+    ranges = TopicReader("none", "none", 0).partitions({"0": 50, "1": 7}, {"0": 260, "1": 7})
+    assert ranges == [OffsetRange(0, 50, 150), OffsetRange(0, 150, 250), OffsetRange(0, 250, 260)]
+
+
+def test_a_limit_is_dealt_out_by_what_waits() -> None:
+    assert within_limit({"0": 0, "1": 10}, {"0": 900, "1": 110}, 100) == {"0": 90, "1": 20}
+    assert within_limit({"0": 0, "1": 10}, {"0": 9, "1": 11}, 100) == {"0": 9, "1": 11}
+
+
+def test_the_source_names_itself_and_its_column() -> None:
+    assert KafkaTopic.name() == "greta_kafka"
+    assert KafkaTopic({"servers": "a", "topic": "b"}).schema() == "value BINARY"

@@ -1,0 +1,73 @@
+"""Settings of Spark: what others have set stays, and names stay as they are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from greta.spark.settings import given_settings, of_arguments, of_defaults
+
+SUBMITTED = """\
+import greta.spark
+spark = greta.spark.session(spark_sql_shuffle_partitions="5", **{"spark.sql.catalog.my_catalog": "x"})
+names = ("spark.master", "spark.ui.port", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone",
+         "spark.driver.memory", "spark.sql.catalog.my_catalog")
+print("set:", *(spark.conf.get(name) for name in names))
+spark.stop()
+"""
+
+
+def test_a_file_of_defaults_is_read_as_spark_reads_it() -> None:
+    text = "# memory\n\nspark.driver.memory\t4g\nspark.ui.port = 4050\nspark.driver.extraJavaOptions  -Da=b -Dc=d\n"
+    assert of_defaults(text) == {
+        "spark.driver.memory": "4g",
+        "spark.ui.port": "4050",
+        "spark.driver.extraJavaOptions": "-Da=b -Dc=d",
+    }
+
+
+def test_options_of_spark_submit_are_settings() -> None:
+    text = "--master=yarn --driver-memory 4g --conf 'spark.driver.extraJavaOptions=-Da=b c' -c spark.x=y pyspark-shell"
+    assert of_arguments(text) == {
+        "spark.master": "yarn",
+        "spark.driver.memory": "4g",
+        "spark.driver.extraJavaOptions": "-Da=b c",
+        "spark.x": "y",
+    }
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master yarn\nspark.ui.port 4050\n")
+    environment = {"SPARK_CONF_DIR": str(tmp_path), "PYSPARK_SUBMIT_ARGS": "--master local[3] pyspark-shell"}
+    assert given_settings(environment) == {"spark.master": "local[3]", "spark.ui.port": "4050"}
+    assert given_settings({}) == {}
+
+
+@pytest.mark.spark
+def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path: Path) -> None:
+    import pyspark
+
+    from greta.spark.java import java_home
+
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.driver.memory 700m\nspark.sql.session.timeZone Asia/Kathmandu\nspark.ui.port 0\n"
+        "spark.sql.shuffle.partitions 9\n"
+    )
+    (tmp_path / "job.py").write_text(SUBMITTED)
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    command = [str(submit), "--master", "local[1]", "--conf", "spark.log.level=ERROR", str(tmp_path / "job.py")]
+    environment = os.environ | {
+        "SPARK_CONF_DIR": str(tmp_path),
+        "PYSPARK_PYTHON": sys.executable,
+        "JAVA_HOME": str(java_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    told = next((line for line in done.stdout.splitlines() if line.startswith("set:")), done.stderr[-2000:])
+    assert told.split()[1:] == ["local[1]", "0", "5", "Asia/Kathmandu", "700m", "x"]
