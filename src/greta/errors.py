@@ -131,9 +131,9 @@ def warn(message: str) -> None:
 
 
 def on_one_line(message: str) -> str:
-    """A warning for a place that has a line for it.
+    r"""A warning for a place that has a line for it.
 
-    >>> on_one_line("all events have the same time\\nhint: name the time column")
+    >>> on_one_line("all events have the same time\nhint: name the time column")
     'all events have the same time (hint: name the time column)'
     """
     problem, hint, way_out = message.partition("\nhint: ")

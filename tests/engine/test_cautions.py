@@ -35,10 +35,10 @@ def test_numbers_that_look_like_a_time_since_1970_in_small_units_are_told(start:
 
 
 def test_nanoseconds_since_1970_are_an_error_that_says_what_they_look_like() -> None:
-    with pytest.raises(DataError, match="it looks like nanoseconds since 1970: .*--time-unit ns"):
+    with pytest.raises(DataError, match=r"it looks like nanoseconds since 1970: .*--time-unit ns"):
         greta.aggregate(trades(3, 2, 1, start=1_704_187_800_000_000_000), FALLS)
     milliseconds = [event | {"time": 1_704_187_800_000.5 + event["time"]} for event in trades(3, 2)]
-    with pytest.raises(DataError, match="it looks like milliseconds since 1970: .*--time-unit ms"):
+    with pytest.raises(DataError, match=r"it looks like milliseconds since 1970: .*--time-unit ms"):
         greta.aggregate(milliseconds, FALLS)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from greta.engine.cautions import cautions
 from greta.engine.compiling import telling_of_compilation
 from greta.engine.job import Numbers
 from greta.engine.prepared import Prepared
-from greta.engine.queries import Queries, bind_all, common_schema, gathered, labelled, naming
+from greta.engine.queries import Label, Queries, bind_all, common_schema, gathered, labelled, naming
 from greta.engine.tables import Events, to_table
 from greta.errors import warn
 
@@ -46,7 +48,8 @@ def aggregate(
         common_schema(labels, [job.output_schema for job in jobs])
     prepared = Prepared(jobs[0], table, shared=len(jobs) > 1)
     _ = prepared.instants  # a time that cannot be read is no query's fault
-    for label, job in zip(labels or [None], jobs, strict=True):
+    names: Sequence[Label | None] = labels or [None]
+    for label, job in zip(names, jobs, strict=True):
         for message in cautions(job, prepared):
             warn(message if label is None else f"query {label}: {message}")
     with telling_of_compilation():

@@ -27,7 +27,8 @@ def cautions(job: Job, prepared: Prepared) -> Iterator[str]:
     """Every warning about these events under this job, each with its way out."""
     if prepared.table.num_rows:
         yield from absent_types(job, prepared)
-        yield from strange_times(job, prepared)
+        yield from small_units(job, prepared)
+        yield from equal_times(job, prepared)
         yield from ordered_text(job, prepared.table)
 
 
@@ -49,19 +50,23 @@ def absent_types_message(job: Job, there: list[str]) -> str:
     )
 
 
-def strange_times(job: Job, prepared: Prepared) -> Iterator[str]:
-    """Numbers that look like milliseconds since 1970 though they count as seconds; all times equal."""
+def small_units(job: Job, prepared: Prepared) -> Iterator[str]:
+    """Times are numbers that look like milliseconds since 1970, and count as seconds."""
+    if job.clock.kind == "timestamp":
+        return
+    first = int(prepared.instants.min()) / (1_000 * job.clock.per_millisecond)
+    unit = epoch_unit(first)
+    if unit is not None:
+        yield (
+            f"time column {job.time!r} holds numbers such as {first:.0f}, which count as seconds and look like "
+            f"{unit[1]} since 1970\nhint: {read_as(unit[0])}"
+        )
+
+
+def equal_times(job: Job, prepared: Prepared) -> Iterator[str]:
+    """All times are the same, where trends may have several events."""
     instants = prepared.instants
-    low, high = int(instants.min()), int(instants.max())
-    if job.clock.kind != "timestamp":
-        first = low / (1_000 * job.clock.per_millisecond)
-        unit = epoch_unit(first)
-        if unit is not None:
-            yield (
-                f"time column {job.time!r} holds numbers such as {first:.0f}, which count as seconds and look like "
-                f"{unit[1]} since 1970\nhint: {read_as(unit[0])}"
-            )
-    if low == high and len(instants) > 1 and _links(job.plan):
+    if len(instants) > 1 and instants[0] == instants[-1] and _links(job.plan) and instants.min() == instants.max():
         yield (
             f"all events have the same time, so none comes after another (column {job.time!r})\n"
             "hint: name the column that tells when they happened, or read it in a finer unit"

@@ -1,6 +1,6 @@
 """Kernels that are being compiled → a line on a terminal, or a warning, so that nobody waits without knowing why.
 
-Numba tells when it compiles, and says nothing when it loads what is on disk: where nothing compiles, nothing happens here.
+Numba tells when it compiles, and says nothing when it loads what is on disk: then nothing happens here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PATIENCE = 2.0
 _WHAT = "compiling kernels for this machine, which only the first query does: a minute or two"
 
 
-class _Compilation(Listener):  # type: ignore[misc]
+class _Compilation(Listener):
     """Told by Numba of each function that it compiles, those inside others too."""
 
     def __init__(self) -> None:
@@ -50,9 +50,9 @@ class _Compilation(Listener):  # type: ignore[misc]
 def telling_of_compilation() -> Iterator[None]:
     """Tell of kernels that are compiled inside, where that takes more than a moment."""
     listener = _Compilation()
-    register("numba:compile", listener)
+    register("numba:compile", listener)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        unregister("numba:compile", listener)
+        unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
         listener.ended()

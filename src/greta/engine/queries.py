@@ -79,7 +79,7 @@ def bind_all(
     type: str,  # noqa: A002 - the word that every door uses
     numbers: Numbers,
 ) -> list[Job]:
-    """A job per query; errors name the query where there are several, as do warnings of conditions that decide nothing."""
+    """A job per query; errors, and warnings of conditions that decide nothing, name the query among several."""
     jobs = []
     names: Sequence[Label | None] = labels or [None]
     for label, query in zip(names, queries, strict=True):

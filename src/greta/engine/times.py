@@ -132,7 +132,7 @@ def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 _EPOCH_UNITS = (("ns", "nanoseconds", 1e17), ("us", "microseconds", 1e14), ("ms", "milliseconds", 1e11))
-"""Smallest number that is taken for a count from 1970 in that unit: as seconds, all of them are beyond the year 5000."""
+"""Smallest number that is taken for a count from 1970 in that unit: as seconds, all are beyond the year 5000."""
 
 
 def epoch_unit(time: float) -> tuple[str, str] | None:

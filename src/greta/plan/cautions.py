@@ -24,7 +24,8 @@ def idle_conditions(plan: Plan) -> Iterator[str]:
                 continue
             for node, _ in walk(condition):
                 if isinstance(node, Comparison) and node.left == node.right and any(attributes(node.left)):
-                    yield f"{node} {_how_often('=' in node.operator and node.operator != '!=')} holds\n{_hint(node, plan)}"
+                    holds = node.operator in ("=", "<=", ">=")
+                    yield f"{node} {_how_often(holds)} holds\n{_hint(node, plan)}"
 
 
 def _how_often(holds: bool) -> str:

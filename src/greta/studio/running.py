@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
-from greta.engine.cautions import ordered_text, strange_times
+from greta.engine.cautions import equal_times, ordered_text, small_units
 from greta.engine.job import Job, Numbers
 from greta.engine.prepared import Prepared
 from greta.errors import on_one_line
@@ -101,7 +101,8 @@ def _notes(events: pa.Table, job: Job) -> list[str]:
     """What explains a result without the rows one hoped for, or with other rows."""
     doubts = [*idle_conditions(job.plan), *ordered_text(job, events)]
     if len(events):
-        doubts += strange_times(job, Prepared(job, events))
+        prepared = Prepared(job, events)
+        doubts += [*small_units(job, prepared), *equal_times(job, prepared)]
     there = {str(value) for value in pc.unique(events.column("type")).to_pylist()}
     missing = [name for name in job.plan.event_types if name not in there]
     notes = [on_one_line(doubt) for doubt in doubts]
