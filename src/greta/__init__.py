@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from greta.errors import (
         DataError,
         GretaError,
+        GretaWarning,
         QueryError,
         QueryMeaningError,
         QuerySyntaxError,
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DataError",
     "GretaError",
+    "GretaWarning",
     "Plan",
     "Query",
     "QueryError",
@@ -52,6 +54,7 @@ __all__ = [
 _HOME = {
     "DataError": "greta.errors",
     "GretaError": "greta.errors",
+    "GretaWarning": "greta.errors",
     "Plan": "greta.plan.nodes",
     "Query": "greta.lang.nodes",
     "QueryError": "greta.errors",

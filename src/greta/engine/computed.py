@@ -56,7 +56,7 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
     names = {node.name for node, _ in walk(expression) if isinstance(node, Name)}
     columns = {name: column(name) for name in names}
     if not columns:
-        return _constant(_exactly(expression, lambda name: None), rows)
+        return _constant(_exactly(expression, lambda _: None), rows)
     if all(values.dtype == np.float64 for values in columns.values()):
         with np.errstate(all="ignore"):
             return np.broadcast_to(_in_doubles(expression, columns), (rows,)).astype(np.float64)
