@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from greta.api import aggregate
+    from greta.engine.trends import trends
     from greta.errors import (
         DataError,
         GretaError,
@@ -49,6 +50,7 @@ __all__ = [
     "analyze",
     "explain",
     "parse",
+    "trends",
 ]
 
 _HOME = {
@@ -66,6 +68,7 @@ _HOME = {
     "analyze": "greta.plan.analyze",
     "explain": "greta.plan.explain",
     "parse": "greta.lang.parser",
+    "trends": "greta.engine.trends",
 }
 """The module that each lazy public name lives in."""
 
