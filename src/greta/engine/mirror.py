@@ -137,5 +137,5 @@ def _links(automaton: Automaton) -> Int:
     result = np.full((len(states.state), len(states.state)), -1, dtype=np.int64)
     for at, state in enumerate(states.state):
         for index in states.incoming[state[IN_FIRST] : state[IN_LAST]]:
-            result[at, states.index[index, SOURCE]] = states.index[index, LINK]
+            result[at, states.indexes[index, SOURCE]] = states.indexes[index, LINK]
     return result

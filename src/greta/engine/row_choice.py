@@ -58,7 +58,7 @@ def choose_row(
     # The rows themselves, with all that tells them apart.
     rows = replace(job, plan=replace(plan, returned=plan.group, columns=())).run(table, _only(number))
     fitting = matching({name: rows.column(name).combine_chunks() for name in plan.group}, group)
-    if plan.group and not len(fitting) or not rows.num_rows:
+    if (plan.group and not len(fitting)) or not rows.num_rows:
         if not rows.num_rows and window is None and not group:
             return None, table, places
         raise no_such_row(window, group)

@@ -67,7 +67,9 @@ def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, l
                         clip = states.state[state, CLIP]
                         if i < lanes.first[clip, 0] or i >= lanes.last[clip, 0]:
                             continue
-                        starts, alive = _reached(graph, automaton, input_, state, i, (newest, older), rule.maximal, stack)
+                        starts, alive = _reached(
+                            graph, automaton, input_, state, i, (newest, older), rule.maximal, stack
+                        )
                         if alive:
                             free -= 1
                             graph.event[free] = i
@@ -112,10 +114,10 @@ def _reached(
     conditions, operands = automaton.conditions, input_.operands
     first, last = before
     starts = automaton.states.state[state, END] != 0
-    if maximal != 0 and automaton.states.index.shape[0] > 0:
+    if maximal != 0 and automaton.states.indexes.shape[0] > 0:
         # A pattern E+ has one condition between its events, whatever their states are.
         for v in range(first, last):
-            if linked(conditions, operands, automaton.states.index[0, LINK], i, graph.event[v], stack):
+            if linked(conditions, operands, automaton.states.indexes[0, LINK], i, graph.event[v], stack):
                 graph.ends[v] = 0
                 starts = False
     if starts:

@@ -515,7 +515,7 @@ def record(arena: Arena, row: int, trace: Trace, event: int, state: int) -> None
 
 
 @small
-def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:  # noqa: ARG001
+def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:
     """Counts alone are never traced: they overflow."""
 
 
