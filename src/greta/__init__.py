@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from greta.api import aggregate
+    from greta.engine.trends import trends
     from greta.errors import (
         DataError,
         GretaError,
+        GretaWarning,
         QueryError,
         QueryMeaningError,
         QuerySyntaxError,
@@ -35,6 +37,7 @@ __version__ = "0.1.0"
 __all__ = [
     "DataError",
     "GretaError",
+    "GretaWarning",
     "Plan",
     "Query",
     "QueryError",
@@ -47,11 +50,13 @@ __all__ = [
     "analyze",
     "explain",
     "parse",
+    "trends",
 ]
 
 _HOME = {
     "DataError": "greta.errors",
     "GretaError": "greta.errors",
+    "GretaWarning": "greta.errors",
     "Plan": "greta.plan.nodes",
     "Query": "greta.lang.nodes",
     "QueryError": "greta.errors",
@@ -63,6 +68,7 @@ _HOME = {
     "analyze": "greta.plan.analyze",
     "explain": "greta.plan.explain",
     "parse": "greta.lang.parser",
+    "trends": "greta.engine.trends",
 }
 """The module that each lazy public name lives in."""
 

@@ -13,6 +13,8 @@ Names come from users and their data, so whatever a terminal would obey rather t
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -114,6 +116,28 @@ class DataError(GretaError):
 
 class SetupError(GretaError):
     """Something outside greta is missing: Java, PySpark, an optional extra, a permission."""
+
+
+class GretaWarning(UserWarning):
+    """The answer is what was asked for, and probably not what was meant; says why, and how to ask for that."""
+
+
+def warn(message: str) -> None:
+    """Issue a ``GretaWarning`` at the line outside greta that led here, so that each such line warns once."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "greta":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, GretaWarning, stacklevel=level)
+
+
+def on_one_line(message: str) -> str:
+    r"""A warning for a place that has a line for it.
+
+    >>> on_one_line("all events have the same time\nhint: name the time column")
+    'all events have the same time (hint: name the time column)'
+    """
+    problem, hint, way_out = message.partition("\nhint: ")
+    return visible(f"{problem} (hint: {way_out})" if hint else problem)
 
 
 _WIDTH = 160

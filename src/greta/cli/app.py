@@ -7,22 +7,23 @@ that ``greta --help`` reads, so a command's module, and what it imports, loads o
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from greta import __version__
-from greta.errors import GretaError, visible
+from greta.errors import GretaError, GretaWarning, on_one_line, visible
 
 if TYPE_CHECKING:
     from typer._click.core import Command, Context
 
 COMMANDS = {
     "explain": "Show how a query will be computed: templates, predicates, windows, cost.",
-    "run": "Run a query on Spark over files or tables of events: rows, files, a picture.",
+    "run": "Run a query over files or tables of events, here or on Spark: rows, files, a picture.",
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
     "graph": "Show the graph that the paper's algorithm builds: type, time and count of each vertex.",
     "stream": "Aggregate a stream on Spark: rows as windows close, from files, Kafka, a socket or made up.",
@@ -76,14 +77,33 @@ def _root(
     """Event trend aggregation: count and sum over all trends of a stream without building one."""
 
 
+def _tell(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Greta's own warnings in a line; others as Python shows them."""
+    if issubclass(category, GretaWarning):
+        print(f"warning: {on_one_line(str(message))}", file=sys.stderr, flush=True)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and leave the process.
 
     Exit code 0 means done; 1 that a ``GretaError`` was printed on stderr; 2 that the command line itself
-    is wrong. Anything else that escapes is a bug in greta and shows its traceback.
+    is wrong. Anything else that escapes is a bug in greta and shows its traceback. A ``GretaWarning`` is
+    a line on stderr.
     """
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="greta")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", GretaWarning)
+            warnings.showwarning = _tell
+            app(args=None if arguments is None else list(arguments), prog_name="greta")
     except GretaError as error:
         print(visible(str(error), keep="\n"), file=sys.stderr)
         sys.exit(1)

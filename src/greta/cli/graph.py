@@ -9,7 +9,7 @@ import typer
 
 from greta import graph as graphs
 from greta.cli.output import Json, examples, print_json
-from greta.cli.queries import located, read_query
+from greta.cli.queries import located, query_text
 from greta.datasets import load
 from greta.errors import DataError
 from greta.lang.parser import parse
@@ -38,10 +38,8 @@ def graph(
     json: Json = False,
 ) -> None:
     """Show the graph that the paper's algorithm builds: type, time and count of each vertex."""
-    # A query is longer than any file's name, and has white space in it.
-    is_text = len(query.split()) > 1 and not Path(query).is_file()
-    text = query if is_text else read_query(Path(query))
-    with located(text, Path("query" if is_text else query)):
+    text, name = query_text(query)
+    with located(text, name):
         parsed = parse(text)
         found = graphs.build(load(events, time=time, type_column=type_), parsed, window=_start(window))
     if output is not None:

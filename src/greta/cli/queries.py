@@ -35,6 +35,14 @@ def read_query(file: Path) -> str:
         ) from error
 
 
+def query_text(query: str) -> tuple[str, Path]:
+    """The text of a query that is given as a file, as ``-`` for stdin, or as itself; and what errors call it."""
+    # A query is longer than any file's name, and has white space in it.
+    if len(query.split()) > 1 and not Path(query).is_file():
+        return query, Path("query")
+    return read_query(Path(query)), Path(query)
+
+
 @contextmanager
 def located(text: str, file: Path) -> Iterator[None]:
     """Let query errors raised inside name the file and show its line."""

@@ -1,38 +1,34 @@
-"""``greta run``: a query file and event files in, rows out, computed by Spark."""
+"""``greta run``: a query and event files in, rows out, computed in this process or by Spark."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 import greta
-import greta.spark
-from greta.cli.output import examples, print_json
-from greta.cli.queries import QueryFile, located, read_query
+from greta.cli.engines import Engine, check_files, choose, on_this_machine, spooled
+from greta.cli.output import examples
+from greta.cli.queries import located, query_text
+from greta.cli.rows import check_output, is_file, print_rows, write_directory, write_file
 from greta.cli.settings import setting
-from greta.errors import DataError, SetupError
+from greta.datasets.inputs import Columns, Input
+from greta.errors import SetupError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from greta.cli.run_spark import Directory
+    from greta.datasets.files import Format as LocalFormat
+    from greta.spark.inputs import Format as SparkFormat
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
-Result = TypeVar("Result")
 _EXAMPLES = examples(
     "greta run query.greta --input stock.parquet",
+    "greta run 'RETURN COUNT(*) PATTERN Stock S+ WITHIN 1 minute' -i trades.csv --time-unit ms -o rows.csv",
     "greta run query.greta -i Stock=trades.csv -i News=news.json -o rows --overwrite",
-    "greta run query.greta --input stock.parquet --json | jq .count",
+    "zcat trades.csv.gz | greta run query.greta -i - --json | jq .count",
     "greta run query.greta --input stock.parquet --plot trends.png",
     "greta run query.greta -i db.trades --master yarn --conf spark.executor.memory=8g",
 )
@@ -40,13 +36,27 @@ _MOST_PLOTTED = 200_000
 
 
 class Format(StrEnum):
-    """Formats that Spark reads and writes."""
+    """Formats of inputs and outputs; orc and delta need Spark."""
 
     PARQUET = "parquet"
     CSV = "csv"
     JSON = "json"
+    JSONL = "jsonl"
     ORC = "orc"
     DELTA = "delta"
+
+    @property
+    def on_spark(self) -> SparkFormat:
+        """Spark's word for it."""
+        return "json" if self is Format.JSONL else self.value  # type: ignore[return-value]
+
+    @property
+    def local(self) -> LocalFormat | None:
+        """The name of the reader in this process; None where there is none."""
+        names: dict[Format, LocalFormat] = {
+            Format.PARQUET: "parquet", Format.CSV: "csv", Format.JSON: "jsonl", Format.JSONL: "jsonl"
+        }  # fmt: skip
+        return names.get(self)
 
 
 class Numbers(StrEnum):
@@ -63,23 +73,37 @@ class Malformed(StrEnum):
     SKIP = "skip"
 
 
+class TimeUnit(StrEnum):
+    """In which unit numbers count the time since 1970."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    NANOSECONDS = "ns"
+
+
 @app.command(epilog=_EXAMPLES)
 def run(
-    file: QueryFile,
+    query: Annotated[str, typer.Argument(help="File with the query, - for stdin, or the query itself.")],
     input_: Annotated[
         list[str],
         typer.Option(
             "--input",
             "-i",
             metavar="PATH",
-            help="Path or table with events, repeatable; Stock=PATH where it holds events of one type.",
+            help="Path or table with events, repeatable, - for stdin; Stock=PATH where it holds events of one type.",
         ),
     ],
     format_: Annotated[
         Format | None, typer.Option("--format", help="Format of the inputs; by default that of their endings.")
     ] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Directory to write the rows into.")] = None,
-    output_format: Annotated[Format, typer.Option(help="Format of the output.")] = Format.PARQUET,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="File for the rows (.csv, .parquet, .json), or directory."),
+    ] = None,
+    output_format: Annotated[
+        Format | None, typer.Option(help="Format of an output that is a directory.", show_default="parquet")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an output that is there.")] = False,
     show: Annotated[
         int | None, typer.Option(min=0, help="Print this many rows, in order of time. [default: 20 without --output]")
@@ -87,6 +111,10 @@ def run(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the aggregates over window time into this PNG or SVG file.")
     ] = None,
+    engine: Annotated[
+        Engine,
+        typer.Option(help="In this process (local) or on Spark; auto takes up to 1 GB of local files here."),
+    ] = Engine.AUTO,
     master: Annotated[
         str | None,
         typer.Option(
@@ -95,6 +123,9 @@ def run(
         ),
     ] = None,
     time: Annotated[str, typer.Option(help="Column with the events' times.")] = "time",
+    time_unit: Annotated[
+        TimeUnit | None, typer.Option(help="Unit of times that are numbers and count from 1970.")
+    ] = None,
     type_: Annotated[str, typer.Option("--type", help="Column with the events' types.")] = "type",
     numbers: Annotated[Numbers, typer.Option(help="double, or exact for integers of any size.")] = Numbers.DOUBLE,
     schema: Annotated[
@@ -120,52 +151,102 @@ def run(
         bool, typer.Option("--json", help="Print rows as JSON lines on stdout: all, or as many as --show says.")
     ] = False,
 ) -> None:
-    """Run a query on Spark over files or tables of events."""
-    text = read_query(file)
-    with located(text, file):
-        query = greta.parse(text)
+    """Run a query over files or tables of events, in this process or on Spark."""
+    text, name = query_text(query)
+    inputs = [Input.parse(item) for item in input_]
+    if query == "-" and any(each.path == "-" for each in inputs):
+        raise typer.BadParameter("the query comes from standard input, and so do the events", param_hint="--input")
+    settings = dict(setting(item) for item in conf or [])
+    length = _cut(cut)
+    only_spark = {
+        "--master": master is not None,
+        "--conf": bool(settings),
+        "--ship": ship,
+        "--cut": cut is not None,
+        "--schema": schema is not None,
+        "--malformed skip": malformed is Malformed.SKIP,
+        "--format": format_ is not None and format_.local is None,
+        "--output-format": output_format is not None and output_format.local is None,
+        "--output": output is not None and "://" in output,
+    }
+    given = [option for option, present in only_spark.items() if present]
+    local_format = None if format_ is None else format_.local
+    here = (engine is not Engine.SPARK and not given) or on_this_machine(master, settings)
+    if here:
+        check_files(inputs)
+    choice = choose(engine, inputs, local_format, given)
     if plot is not None:
         _check_plot(plot)
-    greta.spark.require_pyspark()
-    from greta.spark.inputs import Source, read_events
-    from greta.spark.progress import describe
-    from greta.spark.sessions import start
+    if output is not None:
+        _check_output(output, output_format, overwrite)
+    # From here on, modules load that take a moment.
+    from greta.cli.columns import check_columns, columns_at_hand
 
-    settings = dict(setting(item) for item in conf or [])
-    with _progress(quiet) as step:
-        spark = step("starting Spark", lambda: start(master, settings, {}), None)
-        if ship:
-            step("packing greta", lambda: greta.spark.ship(spark), None)
-        describe(spark, f"greta run {file}")
-        events = step(
-            "looking at the input",
-            lambda: read_events(
-                spark,
-                [Source.parse(item) for item in input_],
-                format=None if format_ is None else format_.value,
-                type=type_,
-                schema=schema,
-                malformed=malformed.value,
-            ),
-            spark,
-        )
-        with located(text, file):
-            rows = greta.spark.aggregate(events.df, query, time=time, type=type_, numbers=numbers.value, cut=_cut(cut))
-        wanted = show if show is not None else None if json else 0 if output or plot else 20
-        if output is not None:
-            _write(rows, output, output_format, overwrite, step, spark)
-            rows = spark.read.format(output_format.value).schema(rows.schema).load(output)
-        table = _collect(rows, wanted, plot is not None, step, spark)
-    if table is not None and json:
-        for row in table.slice(0, wanted).to_pylist():
-            print_json(row)
-    elif table is not None and wanted:
-        _print(table, wanted)
-    if plot is not None and table is not None:
+    with located(text, name):
+        parsed = greta.parse(text)
+        columns = Columns(time, type_, greta.analyze(parsed).attributes, None if time_unit is None else time_unit.value)
+    wanted = show if show is not None else None if json else 0 if output or plot else 20
+    with spooled(inputs, local_format) as files, located(text, name):
+        if here and schema is None and (not choice.on_spark or columns_at_hand(files, local_format)):
+            check_columns(parsed, files, local_format, columns)
+        if not quiet:
+            typer.echo(str(choice), err=True)
+        if choice.on_spark:
+            from greta.cli import run_spark
+
+            answered = run_spark.answer(
+                parsed,
+                run_spark.Cluster(master, settings, ship, f"greta run {name}"),
+                run_spark.Reading(
+                    files, columns, None if format_ is None else format_.on_spark, schema, malformed.value
+                ),
+                numbers.value,
+                length,
+                directory=_directory(output, output_format, overwrite),
+                most=_most(wanted, output, plot),
+                quiet=quiet,
+            )
+            rows, skipped = answered.rows, answered.skipped
+        else:
+            from greta.cli import run_local
+
+            rows, skipped = run_local.answer(parsed, files, local_format, columns, numbers.value), 0
+    if output is not None and rows is not None:
+        if is_file(output):
+            write_file(rows, output)
+        elif not choice.on_spark:
+            write_directory(rows, output, "parquet" if output_format is None else output_format.local or "parquet")
+    if rows is not None and (json or wanted):
+        print_rows(rows.slice(0, wanted), json)
+    if plot is not None and rows is not None:
         from greta.cli.plots import draw
 
-        draw(table.slice(0, _MOST_PLOTTED), query, plot)
-    _report(events.skipped, output, plot)
+        draw(rows.slice(0, _MOST_PLOTTED), parsed, plot)
+    _report(skipped, output, plot)
+
+
+def _most(wanted: int | None, output: str | None, plot: Path | None) -> int | None:
+    """How many rows Spark hands over: those to print and to draw, or all of them for a file."""
+    if wanted is None or (output is not None and is_file(output)):
+        return None
+    return max(wanted, _MOST_PLOTTED if plot is not None else 0)
+
+
+def _directory(output: str | None, format_: Format | None, overwrite: bool) -> Directory | None:
+    """Where Spark writes the rows by itself; a single file is written here."""
+    if output is None or is_file(output):
+        return None
+    from greta.cli.run_spark import Directory
+
+    return Directory(output, (format_ or Format.PARQUET).on_spark, overwrite)
+
+
+def _check_output(output: str, format_: Format | None, overwrite: bool) -> None:
+    if is_file(output) and format_ is not None:
+        raise typer.BadParameter(
+            f"{output} has its format by its ending; name a directory for others", param_hint="--output-format"
+        )
+    check_output(output, overwrite)
 
 
 def _cut(text: str | None) -> float | Literal["measure"] | None:
@@ -188,109 +269,10 @@ def _check_plot(file: Path) -> None:
         raise SetupError("--plot needs matplotlib\nhint: pip install 'greta-trends[plot]'")
 
 
-def _write(rows: DataFrame, output: str, format_: Format, overwrite: bool, step: Step, spark: SparkSession) -> None:
-    writer = rows.write.mode("overwrite" if overwrite else "error").format(format_.value)
-    if format_ is Format.CSV:
-        writer = writer.option("header", True)
-    try:
-        step("aggregating", lambda: writer.save(output), spark)
-    except Exception as error:
-        from greta.spark.failures import met, no_source
-        from greta.spark.inputs import package_hint
-
-        if met(error, "PATH_ALREADY_EXISTS"):
-            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
-        if no_source(error):
-            raise SetupError(f"Spark cannot write {format_.value}\n{package_hint()}") from error
-        raise _told(error) from error
-
-
-def _collect(rows: DataFrame, wanted: int | None, plotted: bool, step: Step, spark: SparkSession) -> pa.Table | None:
-    """The rows to print (all for None) or draw, in order of time; nothing else ever reaches this process."""
-    if wanted == 0 and not plotted:
-        return None
-    from greta.spark.compat import to_arrow
-
-    ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in _BOUNDS))
-    limited = ordered if wanted is None else ordered.limit(max(wanted, _MOST_PLOTTED if plotted else 0))
-    try:
-        return step("aggregating", lambda: to_arrow(limited), spark)
-    except Exception as error:
-        raise _told(error) from error
-
-
-def _told(error: Exception) -> Exception:
-    """The same failure in words, where its cause is one that greta knows."""
-    from greta.spark.failures import explained
-
-    return explained(error) or error
-
-
-_BOUNDS = ("window_start", "window_end")
-
-
-def _print(table: pa.Table, count: int) -> None:
-    shown = Table(show_edge=False)
-    for name in table.column_names:
-        shown.add_column(name)
-    for row in table.slice(0, count).to_pylist():
-        shown.add_row(*("" if value is None else _word(value) for value in row.values()))
-    width = None if sys.stdout.isatty() else 200
-    Console(width=width, highlight=False).print(shown)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 2**53 else f"{value:.6g}"
-    return str(value)
-
-
 def _report(skipped: int, output: str | None, plot: Path | None) -> None:
-    console = Console(stderr=True, highlight=False)
     if skipped:
-        console.print(f"{skipped} malformed rows were left out", style="yellow")
+        typer.secho(f"{skipped} malformed rows were left out", err=True, fg="yellow")
     if output is not None:
-        console.print(f"rows written to {output}")
+        typer.echo(f"rows written to {output}", err=True)
     if plot is not None:
-        console.print(f"picture written to {plot}")
-
-
-Step = Callable[[str, Callable[[], Any], "SparkSession | None"], Any]
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Step]:
-    """A way to do one thing after another with a bar on stderr that follows Spark's tasks."""
-    bar = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=quiet or not sys.stderr.isatty(),
-    )
-
-    def step(title: str, work: Callable[[], Result], spark: SparkSession | None) -> Result:
-        task = bar.add_task(title, total=None)
-        done = Event()
-        follower = Thread(target=_follow, args=(bar, task, spark, done), daemon=True)
-        if spark is not None and not bar.disable:
-            follower.start()
-        try:
-            return work()
-        finally:
-            done.set()
-            bar.remove_task(task)
-
-    with bar:
-        yield step
-
-
-def _follow(bar: Progress, task: Any, spark: SparkSession, done: Event) -> None:
-    from greta.spark.progress import running
-
-    while not done.wait(0.3):
-        stages = running(spark)
-        if stages is not None and stages.total:
-            bar.update(task, completed=stages.done, total=stages.total)
+        typer.echo(f"picture written to {plot}", err=True)

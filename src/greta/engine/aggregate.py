@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+from greta.engine.cautions import cautions
+from greta.engine.compiling import telling_of_compilation
 from greta.engine.job import Numbers
 from greta.engine.prepared import Prepared
-from greta.engine.queries import Queries, bind_all, common_schema, gathered, labelled, naming
+from greta.engine.queries import Label, Queries, bind_all, common_schema, gathered, labelled, naming
 from greta.engine.tables import Events, to_table
+from greta.errors import warn
 
 
 def aggregate(
@@ -38,13 +43,20 @@ def aggregate(
     table = to_table(events)
     labels, queries = labelled(query)
     jobs = bind_all(labels, queries, table.schema, time=time, type=type, numbers=numbers)
-    if labels is None:
-        return jobs[0].run(table)
-    common_schema(labels, [job.output_schema for job in jobs])  # refuses columns that clash before anything is computed
+    if labels is not None:
+        # Refuses columns that clash before anything is computed.
+        common_schema(labels, [job.output_schema for job in jobs])
     prepared = Prepared(jobs[0], table, shared=len(jobs) > 1)
     _ = prepared.instants  # a time that cannot be read is no query's fault
-    tables = []
-    for label, job in zip(labels, jobs, strict=True):
-        with naming(label):
-            tables.append(job.run(prepared))
+    names: Sequence[Label | None] = labels or [None]
+    for label, job in zip(names, jobs, strict=True):
+        for message in cautions(job, prepared):
+            warn(message if label is None else f"query {label}: {message}")
+    with telling_of_compilation():
+        if labels is None:
+            return jobs[0].run(prepared)
+        tables = []
+        for label, job in zip(labels, jobs, strict=True):
+            with naming(label):
+                tables.append(job.run(prepared))
     return gathered(labels, tables)

@@ -118,7 +118,7 @@ def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArra
     if pa.types.is_floating(values.type):
         plain = without_nulls(values, -np.inf)
         if np.isfinite(plain[~null]).all():
-            return plain, pa.array
+            return plain, lambda numbers: pa.array(numbers, type=pa.float64())
     elif pa.types.is_integer(values.type):
         whole = without_nulls(values, 0)
         if abs(int(whole.max(initial=0))) <= _EXACT and abs(int(whole.min(initial=0))) <= _EXACT:

@@ -62,7 +62,7 @@ from greta.lang.nodes import (
     Text,
     TrendAggregate,
 )
-from greta.plan.flows import Code, Flow, Guard, Position, Step, Weight
+from greta.plan.flows import Code, Flow, Guard, Op, Position, Step, Weight
 from greta.plan.nodes import AccessPath, Link, State, Template
 
 Int = NDArray[np.int64]
@@ -78,7 +78,7 @@ _KINDS = {
     AccessPath.GENERAL: SCAN,
 }
 """The kind of index that serves an access path: the plan has decided."""
-_LARGEST_WEIGHT = 2**62
+_LARGEST_INTEGER = 2.0**63
 _ARITHMETIC = {"+": op.ADD, "-": op.SUBTRACT, "*": op.MULTIPLY, "/": op.DIVIDE, "%": op.REMAINDER}
 
 
@@ -169,11 +169,15 @@ class Compiler:
             result += coefficient * values[self.frame.rows].astype(dtype)
         if weight.seconds:
             result += weight.seconds * self._seconds()
-        if not self.double and largest >= _LARGEST_WEIGHT:
-            raise DataError(
-                "a value of a trend does not fit 64 bits\nhint: leave numbers='exact' out, or sum a smaller unit"
-            )
+        if not self.double and largest >= _LARGEST_INTEGER:
+            raise _too_large()
         return result
+
+    def require_room(self, column: int) -> None:
+        """Refuse weights of extremes whose sums may not fit: a largest value of trends has no wider form."""
+        weights = self.weights.arrays[column]
+        if not self.double and np.abs(weights.astype(np.float64)).sum() >= _LARGEST_INTEGER / 2:
+            raise _too_large()
 
     def _seconds(self) -> NDArray[Any]:
         """Seconds since the first event of the partition: lengths of time do not depend on when it was."""
@@ -245,6 +249,10 @@ class Compiler:
                 previous, next_ = _combine(previous, low, stride), _combine(next_, high, stride)
             self._composites[key] = previous, next_, stride
         return self._composites[key]
+
+
+def _too_large() -> DataError:
+    return DataError("a value of a trend does not fit 64 bits\nhint: leave numbers='exact' out, or sum a smaller unit")
 
 
 def _mirrored(codes: Codes, size: int) -> Codes:
@@ -372,6 +380,8 @@ class _Template:
                 pass
             case weight:
                 column = self.compiler.weight(weight)
+                if step.op in (Op.PUT, Op.JOIN):
+                    self.compiler.require_room(column)
         guard = -1 if step.guard is None else self.compiler.guard(step.guard)
         return [step.op, step.target, step.source, column, factor, guard]
 

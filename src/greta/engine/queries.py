@@ -14,8 +14,9 @@ from typing import TypeVar
 import pyarrow as pa
 
 from greta.engine.job import Job, Numbers
-from greta.errors import DataError, GretaError, QueryError, SchemaError
+from greta.errors import DataError, GretaError, QueryError, SchemaError, warn
 from greta.lang.nodes import Query
+from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 
 QueryLike = Query | str | Plan
@@ -78,12 +79,14 @@ def bind_all(
     type: str,  # noqa: A002 - the word that every door uses
     numbers: Numbers,
 ) -> list[Job]:
-    """A job per query; errors name the query where there are several."""
+    """A job per query; errors, and warnings of conditions that decide nothing, name the query among several."""
     jobs = []
     names: Sequence[Label | None] = labels or [None]
     for label, query in zip(names, queries, strict=True):
         with naming(label):
             jobs.append(Job.bind(query, schema, time=time, type=type, numbers=numbers))
+            for message in idle_conditions(jobs[-1].plan):
+                warn(message if label is None else f"query {label}: {message}")
     return jobs
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,10 @@ class Execution:
         self.within, self.slide = stream.clock.units(window) if window is not None else (0, 0)
         self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
         self.owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
-        self._prepared = [self._prepare(one) for one in _passes(stream, self.numbers)]
+
+    @cached_property
+    def _prepared(self) -> list[_Prepared]:
+        return [self._prepare(one) for one in _passes(self.stream, self.numbers)]
 
     def _prepare(self, one: _Pass) -> _Prepared:
         stream = self.stream
@@ -131,12 +135,12 @@ class Execution:
     def blocks(self) -> Iterator[Block]:
         """Compute block after block of partitions."""
         for partitions in self._blocks():
-            runs = self._runs(partitions)
+            runs = self.runs(partitions)
             yield Block(runs, [self._values(at, runs) for at in range(len(self.plan.templates))])
 
     def separate_runs(self) -> Runs:
         """All windows of all partitions, each by itself even where neighbours hold the same events."""
-        return self._runs(np.flatnonzero(np.diff(self.frame.offsets)), merge=False)
+        return self.runs(np.flatnonzero(np.diff(self.frame.offsets)), merge=False)
 
     @property
     def totals(self) -> int:
@@ -169,7 +173,8 @@ class Execution:
         cuts = np.flatnonzero(np.diff(number)) + 1
         yield from np.split(used, cuts)
 
-    def _runs(self, partitions: Int, merge: bool = True) -> Runs:
+    def runs(self, partitions: Int, merge: bool = True) -> Runs:
+        """The windows of some partitions; those that hold the same events are one run, unless they shall not ``merge``."""
         empty = np.empty(0, dtype=np.int64)
         common = (self.frame.offsets, self.time, self.within, self.slide, self.owned, merge, self.breaks, partitions)
         count = window_runs(*common, False, empty, empty, empty, empty, empty)
@@ -241,7 +246,7 @@ class Execution:
             limbs *= 2
             if limbs > _MOST_LIMBS:
                 raise OverflowError("a count has more than 64 million bits")
-            again = self._runs(runs.partitions[failed])
+            again = self.runs(runs.partitions[failed])
             blank = scaled() if prepared.double else wide(limbs)
             wider = self._compute(template, again, prepared, blank)
             good = np.flatnonzero(wider.failed == 0)

@@ -84,7 +84,7 @@ class Clock:
             if seconds.size and seconds.min() < 0:
                 _refuse(pa.array(seconds < 0), name, "negative")
             if seconds.size and seconds.max() > 2**52:
-                _refuse(pa.array(seconds > 2**52), name, "too large for a number of seconds")
+                _refuse_large(seconds, 2**52, name)
             return np.asarray(seconds * 1_000)
         numbers = as_type(column, pa.float64()).to_numpy()
         bad = ~np.isfinite(numbers)
@@ -93,7 +93,7 @@ class Clock:
         if (numbers < 0).any():
             _refuse(pa.array(numbers < 0), name, "negative")
         if (numbers > 9.2e9).any():
-            _refuse(pa.array(numbers > 9.2e9), name, "too large for a number of seconds")
+            _refuse_large(numbers, 9.2e9, name)
         return np.asarray(np.rint(numbers * 1e9).astype(np.int64))
 
     def bounds_type(self, window: Window | None) -> pa.DataType:
@@ -129,6 +129,34 @@ def _cast(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedA
 def _integers(column: pa.ChunkedArray) -> NDArray[np.int64]:
     array = contiguous(column)
     return np.asarray(array.view(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+_EPOCH_UNITS = (("ns", "nanoseconds", 1e17), ("us", "microseconds", 1e14), ("ms", "milliseconds", 1e11))
+"""Smallest number that is taken for a count from 1970 in that unit: as seconds, all are beyond the year 5000."""
+
+
+def epoch_unit(time: float) -> tuple[str, str] | None:
+    """The unit, short and in words, in which a number looks like a time since 1970; None for one that may be seconds.
+
+    >>> epoch_unit(1_704_187_800_000)
+    ('ms', 'milliseconds')
+    """
+    return next(((unit, words) for unit, words, least in _EPOCH_UNITS if time >= least), None)
+
+
+def _refuse_large(numbers: NDArray[np.int64] | NDArray[np.float64], most: float, name: str) -> None:
+    """Raise DataError at the first number that is too large for seconds, with the unit that it seems to have."""
+    row = int(np.argmax(numbers > most))
+    unit = epoch_unit(float(numbers[row]))
+    hint = f"it looks like {unit[1]} since 1970: {read_as(unit[0])}" if unit else "filter such rows out first"
+    raise DataError(
+        f"time column {name!r} is too large for a number of seconds in row {row} (counted from 0)\nhint: {hint}"
+    )
+
+
+def read_as(unit: str) -> str:
+    """How to have numbers read as times since 1970."""
+    return f"cast it to a timestamp in {unit}, or name the unit: time_unit={unit!r}, --time-unit {unit}"
 
 
 def _refuse(bad: pa.Array | pa.ChunkedArray, name: str, what: str) -> None:

@@ -67,6 +67,19 @@ class Counts(NamedTuple):
 Arena = Rows | Counts
 
 
+class Trace(NamedTuple):
+    """The vertices of one window, in the order in which they come about: what there is to walk along afterwards."""
+
+    size: NDArray[np.int64]
+    """One number: how many there are."""
+    event: NDArray[np.int64]
+    state: NDArray[np.int64]
+    counts: NDArray[np.float64]
+    """[vertex, word of its number of trends]"""
+    maxima: NDArray[np.float64]
+    """[vertex, extreme slot]"""
+
+
 def doubles() -> Store:
     """A store of doubles, of no size yet."""
     return np.zeros(1)
@@ -495,6 +508,29 @@ def _rows_extreme(rows: Rows, row: int) -> float:
     return float(rows.maxima[row * rows.extremes])
 
 
+def record(arena: Arena, row: int, trace: Trace, event: int, state: int) -> None:
+    """Add a row, the vertex of an event in a state, to a trace: its first lane, and of additive slots the first."""
+    if isinstance(arena, Rows):
+        _rows_record(arena, row, trace, event, state)
+
+
+@small
+def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:
+    """Counts alone are never traced: they overflow."""
+
+
+@small
+def _rows_record(rows: Rows, row: int, trace: Trace, event: int, state: int) -> None:
+    at = trace.size[0]
+    trace.event[at] = event
+    trace.state[at] = state
+    for limb in range(trace.counts.shape[1]):
+        trace.counts[at, limb] = word(rows.store, row * rows.words + limb * rows.width * rows.adds)
+    for slot in range(rows.maxes):
+        trace.maxima[at, slot] = rows.maxima[row * rows.extremes + slot * rows.width]
+    trace.size[0] = at + 1
+
+
 def sum_tree(arena: Arena, into: int, base: int, count: int, low: int, high: int) -> None:
     """Add to a row the first ``count`` places of a Fenwick tree that starts at row ``base``. O(log count)."""
     chosen: Any = _counts_sum_tree if isinstance(arena, Counts) else _rows_sum_tree
@@ -672,3 +708,4 @@ by_arena(add_result, _counts_result, _rows_result)
 by_arena(sum_tree, _counts_sum_tree, _rows_sum_tree)
 by_arena(add_to_tree, _counts_add_to_tree, _rows_add_to_tree)
 by_arena(first_extreme, _counts_extreme, _rows_extreme)
+by_arena(record, _counts_record, _rows_record)

@@ -18,6 +18,7 @@ from greta.kernels.indexes import Chunk, Extra, new_extra, reset
 from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
 from greta.kernels.numbers import (
     Store,
+    Trace,
     clear_rows,
     nothing_in,
     overflowed,
@@ -82,18 +83,19 @@ def propagate(
     results: Results,
     latest: NDArray[np.float64],
     carried: NDArray[Any],
+    trace: Trace | None = None,
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
     Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme
     of a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
     events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this
-    takes an automaton whose indexes are all FREE, without extremes. O(log n) per event, window and transition with one
-    comparison; memory for the events of ``width`` windows.
+    takes an automaton whose indexes are all FREE, without extremes. A ``trace`` receives every vertex of one window.
+    O(log n) per event, window and transition with one comparison; memory for the events of ``width`` windows.
     """
     way, area, extra = _ready(automaton, input_, lanes, partitions, width)
     goal = Goal(automaton.slots, width, blank, results, latest, carried)
-    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal)
+    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal, trace)
 
 
 class Goal(NamedTuple):
@@ -153,13 +155,20 @@ def _count_windows(
                 arena = room_for_counts(used + vertices + (used + vertices) // 2)
             arena.store[:used] = 0.0
             chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
-            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest)
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest, None)
             results.words[window, 0] = arena.store[0]
 
 
 @kernel
 def _propagate(
-    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, goal: Goal
+    way: Way,
+    events: Events,
+    weights: Weights,
+    area: Area,
+    extra: Extra | None,
+    partitions: Int,
+    goal: Goal,
+    trace: Trace | None,
 ) -> None:
     """See ``propagate``."""
     lanes, rank = way.lanes, way.states.rank
@@ -191,7 +200,7 @@ def _propagate(
             clear_rows(rows, used, stop - window)
             _carry(rows.store, width, window, stop, goal.carried, True)
             chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]])
-            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest)
+            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest, trace)
             _carry(rows.store, width, window, stop, goal.carried, False)
             _write(rows.store, rows.maxima, width, slots, window, stop, results)
             if overflowed(rows.store):

@@ -30,7 +30,7 @@ from greta.kernels.layout import (
     Steps,
     Weights,
 )
-from greta.kernels.numbers import Arena, add_result, clear, first_extreme, is_alive, start
+from greta.kernels.numbers import Arena, Trace, add_result, clear, first_extreme, is_alive, record, start
 from greta.kernels.ranks import Ranks
 from greta.kernels.steps import take_steps
 
@@ -96,10 +96,12 @@ def sweep(
     chunk: Chunk,
     free_row: int,
     latest: NDArray[np.float64],
+    trace: Trace | None,
 ) -> None:
     """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are free.
 
-    If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there.
+    If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there; a ``trace``
+    receives every vertex.
     """
     states, steps, base = way.states, way.steps, way.base
     state_of, incoming, outgoing = states.state, states.incoming, states.outgoing
@@ -141,6 +143,8 @@ def sweep(
                     first, last = state_of[state, PART_FIRST], state_of[state, PART_LAST]
                     if first < last:
                         take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
+                    if trace is not None:
+                        record(arena, row, trace, i, state)
                     if state_of[state, END] != 0 and state_of[state, SEEN] == chunk.required:
                         add_result(arena, row, low, high)
                         if latest.shape[0] > 0:

@@ -38,12 +38,13 @@ PASSES = (
 """Each pass reads what earlier ones wrote into the draft, and raises where the query has no meaning."""
 
 
-def analyze(query: Query | str, schema: Mapping[str, AttributeType] | None = None) -> Plan:
+def analyze(query: Query | str, schema: Mapping[str, AttributeType | None] | None = None) -> Plan:
     """Say exactly how a query will be computed.
 
     Raises ``QueryError`` and nothing else: ``QuerySyntaxError`` for text that cannot be read, ``SchemaError``
     for attributes that the schema lacks or has with another type, ``QueryMeaningError`` otherwise. Time and
-    size of the plan are bounded, whatever the pattern.
+    size of the plan are bounded, whatever the pattern. None in the schema stands for a kind that is not known yet: the
+    plan is then checked for names, and is otherwise one without a schema.
 
     >>> plan = analyze("RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price")
     >>> [state.variable for state in plan.templates[0].states], plan.templates[0].links[0].path.value
@@ -64,6 +65,7 @@ def analyze(query: Query | str, schema: Mapping[str, AttributeType] | None = Non
             "the query is nested too deeply",
             hint="flatten it: SEQ(A, B, C) instead of SEQ(A, SEQ(B, SEQ(C)))",
         ) from None
+    kinds = [(name, kind) for name, kind in (schema or {}).items() if kind is not None]
     return Plan(
         query=query,
         templates=draft.templates,
@@ -82,5 +84,5 @@ def analyze(query: Query | str, schema: Mapping[str, AttributeType] | None = Non
         columns=tuple(draft.columns),
         having=draft.having,
         attributes=draft.attributes,
-        schema=None if schema is None else tuple(schema.items()),
+        schema=None if schema is None or len(kinds) < len(schema) else tuple(kinds),
     )

@@ -53,7 +53,7 @@ class Draft:
     """Filled in by the passes in their order; each reads what earlier ones have written."""
 
     query: Query
-    schema: Mapping[str, AttributeType] | None = None
+    schema: Mapping[str, AttributeType | None] | None = None
     types: dict[str, str] = field(default_factory=dict)
     """Event type of each variable, in the order of the pattern."""
     variables_of: dict[str, frozenset[str]] = field(default_factory=dict)

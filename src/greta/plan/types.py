@@ -56,16 +56,15 @@ def check_types(draft: Draft) -> None:
 
 
 def attribute_type(name: str, span: Span, draft: Draft) -> AttributeType | None:
-    """The attribute's type; None where no schema tells."""
+    """The attribute's type; None where no schema tells, or where it tells only that the attribute is there."""
     if draft.schema is None:
         return None
-    found = draft.schema.get(name)
-    if found is None:
+    if name not in draft.schema:
         known = list(draft.schema)
         has = f"the events have {listing(known)}" if known else "the events have no attributes"
         guess = did_you_mean(name, known)
         raise SchemaError(f"the events have no attribute {name}", span=span, hint=f"{guess} {has}" if guess else has)
-    return found
+    return draft.schema[name]
 
 
 def type_of(expression: Expression, draft: Draft) -> AttributeType | None:

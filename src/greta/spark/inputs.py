@@ -15,10 +15,12 @@ from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
+from greta.datasets.inputs import Input
+from greta.datasets.loaders import TimeUnit
 from greta.errors import DataError
 from greta.spark.compat import client_version
 from greta.spark.failures import explained, met, no_source
@@ -46,22 +48,6 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """An input on the command line: a path or table, and the type of its events where it holds only one."""
-
-    path: str
-    event_type: str | None = None
-
-    @staticmethod
-    def parse(text: str) -> Source:
-        """``stock/*.parquet``, or ``Stock=stock/*.parquet``."""
-        name, equals, path = text.partition("=")
-        if equals and name.isidentifier() and path:
-            return Source(path, name)
-        return Source(text)
-
-
-@dataclass(frozen=True, slots=True)
 class Events:
     """The events of all inputs; ``skipped`` tells after a run how many rows could not be read."""
 
@@ -76,9 +62,11 @@ class Events:
 
 def read_events(
     spark: SparkSession,
-    sources: Sequence[Source],
+    sources: Sequence[Input],
     *,
     format: Format | None = None,  # noqa: A002 - the word that Spark uses
+    time: str = "time",
+    time_unit: TimeUnit | None = None,
     type: str = "type",  # noqa: A002 - the word that every backend uses
     schema: str | None = None,
     malformed: Malformed = "fail",
@@ -87,13 +75,14 @@ def read_events(
 
     With ``malformed="fail"`` CSV and JSON are read once more, before anything else, and a row that cannot be read
     is a ``DataError`` that names its file and line. ``schema`` is for CSV and JSON, in Spark's words: ``price DOUBLE``.
+    Times that are text are read as time stamps, numbers as times since 1970 where ``time_unit`` says in which unit.
     """
     parts, observations = [], []
     for source in sources:
         df, observation = _read(spark, source, format, schema, malformed)
         if source.event_type is not None:
             df = df.withColumn(type, F.lit(source.event_type))
-        parts.append(df)
+        parts.append(_with_times(df, time, time_unit))
         if observation is not None:
             observations.append(observation)
     try:
@@ -101,6 +90,28 @@ def read_events(
     except AnalysisException as error:
         raise DataError(f"the inputs do not go together: {_first_line(error)}") from error
     return Events(joined, tuple(observations))
+
+
+def _with_times(df: DataFrame, time: str, unit: TimeUnit | None) -> DataFrame:
+    """The time column as time stamps where it is text, or numbers in a unit."""
+    kind = next((field.dataType for field in df.schema.fields if field.name == time), None)
+    column = F.col("`" + time.replace("`", "``") + "`")
+    if isinstance(kind, T.StringType):
+        return df.withColumn(
+            time, (column if unit is None else _since_1970(column.cast("double"), unit)).cast("timestamp")
+        )
+    if unit is None or kind is None:
+        return df
+    if not isinstance(kind, T.NumericType):
+        raise DataError(f"column {time} holds time stamps already ({kind.simpleString()})\nhint: leave --time-unit out")
+    return df.withColumn(time, _since_1970(column, unit))
+
+
+def _since_1970(number: Column, unit: TimeUnit) -> Column:
+    """Time stamps, cut to microseconds: that is as fine as time gets in Spark."""
+    if unit == "ns":
+        return F.timestamp_micros(F.floor(number / 1_000).cast("bigint"))
+    return F.timestamp_micros(F.round(number * {"s": 1_000_000, "ms": 1_000, "us": 1}[unit]).cast("bigint"))
 
 
 def guess_format(path: str) -> Format | None:
@@ -118,7 +129,7 @@ def guess_format(path: str) -> Format | None:
 
 
 def _read(
-    spark: SparkSession, source: Source, format_: Format | None, schema: str | None, malformed: Malformed
+    spark: SparkSession, source: Input, format_: Format | None, schema: str | None, malformed: Malformed
 ) -> tuple[DataFrame, Observation | None]:
     chosen = format_ or guess_format(source.path)
     try:

@@ -15,8 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
 
+from greta.engine.cautions import equal_times, ordered_text, small_units
 from greta.engine.job import Job, Numbers
-from greta.plan.nodes import Plan, Window
+from greta.engine.prepared import Prepared
+from greta.errors import on_one_line
+from greta.plan.cautions import idle_conditions
+from greta.plan.nodes import Window
 from greta.studio import sources
 
 Progress = Callable[[str, float | None], None]
@@ -52,7 +56,7 @@ def run(query: str, source: dict[str, Any], numbers: Numbers, result: str, progr
         "aggregates": [output.name for output in plan.outputs if not output.hidden],
         "windowed": plan.window is not None,
         "slide": None if plan.window is None else plan.window.slide / 1_000,
-        "notes": _notes(events, plan),
+        "notes": _notes(events, job),
     }
 
 
@@ -93,11 +97,16 @@ def _stretch(events: pa.Table, job: Job, low: Any, high: Any) -> pa.Table:
     return rows
 
 
-def _notes(events: pa.Table, plan: Plan) -> list[str]:
-    """What explains a result without the rows one hoped for."""
+def _notes(events: pa.Table, job: Job) -> list[str]:
+    """What explains a result without the rows one hoped for, or with other rows."""
+    doubts = [*idle_conditions(job.plan), *ordered_text(job, events)]
+    if len(events):
+        prepared = Prepared(job, events)
+        doubts += [*small_units(job, prepared), *equal_times(job, prepared)]
     there = {str(value) for value in pc.unique(events.column("type")).to_pylist()}
-    missing = [name for name in plan.event_types if name not in there]
-    if not missing:
-        return []
-    some = ", ".join(sorted(there)[:12]) + (", …" if len(there) > 12 else "")
-    return [f"No event has the type {' or '.join(missing)}. Types in the data: {some or 'none'}."]
+    missing = [name for name in job.plan.event_types if name not in there]
+    notes = [on_one_line(doubt) for doubt in doubts]
+    if missing:
+        some = ", ".join(sorted(there)[:12]) + (", …" if len(there) > 12 else "")
+        notes.insert(0, f"No event has the type {' or '.join(missing)}. Types in the data: {some or 'none'}.")
+    return notes

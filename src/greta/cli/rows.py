@@ -1,0 +1,118 @@
+"""Rows → a table on the terminal or in a pipe, JSON lines, or a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from greta.cli.output import plain, print_json
+from greta.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from greta.datasets.files import Format
+
+BOUNDS = ("window_start", "window_end")
+FILE_ENDINGS = (".csv", ".parquet", ".json", ".jsonl", ".ndjson")
+"""An output that ends so is one file; any other is a directory."""
+_PIPED_WIDTH = 1_000_000
+_WHOLE = 2**53
+"""Up to here, every whole number is a double."""
+
+
+def print_rows(rows: pa.Table, as_json: bool) -> None:
+    """The rows on stdout; in a pipe, a row is a line, however long."""
+    if as_json:
+        for row in rows.to_pylist():
+            print_json(row)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    piped = not sys.stdout.isatty()
+    shown = Table(show_edge=False)
+    for name in rows.column_names:
+        shown.add_column(name, no_wrap=piped)
+    for row in rows.to_pylist():
+        shown.add_row(*("" if value is None else word(value) for value in row.values()))
+    Console(width=_PIPED_WIDTH if piped else None, highlight=False).print(shown)
+
+
+def word(value: Any) -> str:
+    """A value as people read it: whole numbers in full where a double has all their digits, else six digits.
+
+    >>> word(10443.0), word(2.0**80), word(48.333333333)
+    ('10443', '1.20893e+24', '48.3333')
+    """
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < _WHOLE else f"{value:.6g}"
+    return str(value)
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """By window, then by the columns from left to right; NULL comes first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = [name for name in rows.column_names if name != "window_end"]
+    # Arrow sorts no dictionaries and no columns without a type.
+    plain_rows = pa.table(
+        [
+            column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            for column in rows.columns
+        ],
+        names=rows.column_names,
+    )
+    sortable = [name for name in keys if not pa.types.is_null(plain_rows.schema.field(name).type)]
+    order = pc.sort_indices(plain_rows, sort_keys=[(name, "ascending", "at_start") for name in sortable])
+    return plain_rows.take(order)
+
+
+def is_file(output: str) -> bool:
+    """Whether an output is one file, by its ending."""
+    return "://" not in output and Path(output).suffix.lower() in FILE_ENDINGS
+
+
+def check_output(output: str, overwrite: bool) -> None:
+    """``DataError`` where an output is there already or cannot be written, before anything is computed."""
+    if "://" in output:
+        return
+    path = Path(output)
+    if path.exists() and not overwrite:
+        raise DataError(f"{output}: is there already\nhint: replace it with --overwrite")
+    if path.is_dir() and is_file(output):
+        raise DataError(f"{output}: is a directory\nhint: name a file, or a directory without an ending for many")
+    above = next(place for place in path.absolute().parents if place.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise DataError(f"{output}: cannot be written into {above}\nhint: name another place")
+
+
+def write_directory(rows: pa.Table, output: str, format_: Format) -> None:
+    """A directory with one file of rows, as Spark would write several; what was there goes."""
+    from greta.datasets.files import write
+
+    directory = Path(output)
+    if directory.is_dir():
+        shutil.rmtree(directory)
+    elif directory.exists():
+        directory.unlink()
+    write(rows, directory / f"part-00000.{format_}", format=format_)
+
+
+def write_file(rows: pa.Table, output: str) -> None:
+    """One file, which appears under its name when it is complete."""
+    from greta.datasets.files import appearing, write
+
+    path = Path(output)
+    if path.suffix.lower() in (".csv", ".parquet"):
+        write(rows, path)
+        return
+    with appearing(path) as hidden, hidden.open("w", encoding="utf-8") as file:
+        for batch in rows.to_batches(max_chunksize=10_000):
+            # As --json prints them: a number beyond doubles is told from NULL.
+            file.writelines(json.dumps(plain(row), allow_nan=False) + "\n" for row in batch.to_pylist())

@@ -1,0 +1,197 @@
+"""``greta run`` on Spark: inputs in, the rows that someone looks at out, all others straight into their directory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import greta.spark
+from greta.cli.rows import BOUNDS
+from greta.datasets.inputs import Columns, Input
+from greta.errors import DataError, SetupError
+from greta.lang.nodes import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from greta.engine.job import Numbers
+    from greta.spark.inputs import Format, Malformed
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where Spark runs and how it is set up."""
+
+    master: str | None
+    settings: Mapping[str, str]
+    ship: bool
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How Spark reads the inputs."""
+
+    inputs: Sequence[Input]
+    columns: Columns
+    format: Format | None
+    schema: str | None
+    malformed: Malformed
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """Where Spark writes all rows."""
+
+    path: str
+    format: str
+    overwrite: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first rows, where someone asked for rows, and how many rows of the input were left out."""
+
+    rows: pa.Table | None
+    skipped: int
+
+
+def answer(
+    query: Query,
+    cluster: Cluster,
+    reading: Reading,
+    numbers: Numbers,
+    cut: float | Literal["measure"] | None,
+    *,
+    directory: Directory | None,
+    most: int | None,
+    quiet: bool,
+) -> Answer:
+    """Run the query; ``most`` rows come back (all for None), and all of them go to ``directory`` if there is one."""
+    greta.spark.require_pyspark()
+    from greta.spark.cautions import explain_no_rows, look_at_first_rows
+    from greta.spark.inputs import read_events
+    from greta.spark.progress import describe
+    from greta.spark.sessions import start
+
+    columns = reading.columns
+    with _progress(quiet) as step:
+        spark = step("starting Spark", lambda: start(cluster.master, cluster.settings, {}), None)
+        if cluster.ship:
+            step("packing greta", lambda: greta.spark.ship(spark), None)
+        describe(spark, cluster.title)
+        events = step(
+            "looking at the input",
+            lambda: read_events(
+                spark,
+                reading.inputs,
+                format=reading.format,
+                time=columns.time,
+                time_unit=columns.time_unit,
+                type=columns.type,
+                schema=reading.schema,
+                malformed=reading.malformed,
+            ),
+            spark,
+        )
+        rows = greta.spark.aggregate(events.df, query, time=columns.time, type=columns.type, numbers=numbers, cut=cut)
+        if not events.observations:
+            # What is counted while Spark reads is counted by the first job alone.
+            look = lambda: look_at_first_rows(events.df, query, time=columns.time, type=columns.type)  # noqa: E731
+            step("looking at the first rows", look, spark)
+        if directory is not None:
+            _write(rows, directory.path, directory.format, directory.overwrite, step, spark)
+            rows = spark.read.format(directory.format).schema(rows.schema).load(directory.path)
+        table = _collect(rows, most, step, spark)
+        if table is not None and not table.num_rows:
+            explain_no_rows(events.df, query, time=columns.time, type=columns.type)
+    return Answer(table, events.skipped)
+
+
+def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: Step, spark: SparkSession) -> None:
+    writer = rows.write.mode("overwrite" if overwrite else "error").format(format_)
+    if format_ == "csv":
+        writer = writer.option("header", True)
+    try:
+        step("aggregating", lambda: writer.save(output), spark)
+    except Exception as error:
+        from greta.spark.failures import met, no_source
+        from greta.spark.inputs import package_hint
+
+        if met(error, "PATH_ALREADY_EXISTS"):
+            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
+        if no_source(error):
+            raise SetupError(f"Spark cannot write {format_}\n{package_hint()}") from error
+        raise _told(error) from error
+
+
+def _collect(rows: DataFrame, most: int | None, step: Step, spark: SparkSession) -> pa.Table | None:
+    """The first rows (all for None) in order of time; nothing else ever reaches this process."""
+    if most == 0:
+        return None
+    from greta.spark.compat import to_arrow
+
+    ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in BOUNDS))
+    limited = ordered if most is None else ordered.limit(most)
+    try:
+        return step("aggregating", lambda: to_arrow(limited), spark)
+    except Exception as error:
+        raise _told(error) from error
+
+
+def _told(error: Exception) -> Exception:
+    """The same failure in words, where its cause is one that greta knows."""
+    from greta.spark.failures import explained
+
+    return explained(error) or error
+
+
+Step = Callable[[str, Callable[[], Any], "SparkSession | None"], Any]
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Step]:
+    """A way to do one thing after another with a bar on stderr that follows Spark's tasks."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+
+    def step(title: str, work: Callable[[], Result], spark: SparkSession | None) -> Result:
+        task = bar.add_task(title, total=None)
+        done = Event()
+        follower = Thread(target=_follow, args=(bar, task, spark, done), daemon=True)
+        if spark is not None and not bar.disable:
+            follower.start()
+        try:
+            return work()
+        finally:
+            done.set()
+            bar.remove_task(task)
+
+    with bar:
+        yield step
+
+
+def _follow(bar: Progress, task: Any, spark: SparkSession, done: Event) -> None:
+    from greta.spark.progress import running
+
+    while not done.wait(0.3):
+        stages = running(spark)
+        if stages is not None and stages.total:
+            bar.update(task, completed=stages.done, total=stages.total)

@@ -1,0 +1,112 @@
+"""Events and a job → warnings where the answer is probably not the one that was meant.
+
+Each is one look at what the job computes anyway, or at the first events. No event, or one, is no ground for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from greta.engine.job import Job, plain_type
+from greta.engine.prepared import Prepared
+from greta.engine.tables import attribute_type
+from greta.engine.times import epoch_unit, read_as
+from greta.lang.nodes import Attribute, Comparison, Equivalence
+from greta.lang.walk import walk
+from greta.plan.nodes import AttributeType, Plan
+
+_SHOWN = 12
+_LOOKED_AT = 1_000
+"""Events whose text is read as numbers."""
+
+
+def cautions(job: Job, prepared: Prepared) -> Iterator[str]:
+    """Every warning about these events under this job, each with its way out."""
+    if prepared.table.num_rows:
+        yield from absent_types(job, prepared)
+        yield from small_units(job, prepared)
+        yield from equal_times(job, prepared)
+        yield from ordered_text(job, prepared.table)
+
+
+def absent_types(job: Job, prepared: Prepared) -> Iterator[str]:
+    """No event has a type that the query names."""
+    there = [name for name in prepared.types.names if name is not None]
+    named = job.plan.event_types
+    if set(named) & set(there):
+        return
+    yield absent_types_message(job, there)
+
+
+def absent_types_message(job: Job, there: list[str]) -> str:
+    """The warning for events of these types only."""
+    some = ", ".join(sorted(there)[:_SHOWN]) + (", …" if len(there) > _SHOWN else "")
+    return (
+        f"no event has the type {' or '.join(job.plan.event_types)}: column {job.type!r} holds {some or 'only NULL'}\n"
+        "hint: name one of these types in PATTERN, or another column as the type"
+    )
+
+
+def small_units(job: Job, prepared: Prepared) -> Iterator[str]:
+    """Times are numbers that look like milliseconds since 1970, and count as seconds."""
+    if job.clock.kind == "timestamp":
+        return
+    first = int(prepared.instants.min()) / (1_000 * job.clock.per_millisecond)
+    unit = epoch_unit(first)
+    if unit is not None:
+        yield (
+            f"time column {job.time!r} holds numbers such as {first:.0f}, which count as seconds and look like "
+            f"{unit[1]} since 1970\nhint: {read_as(unit[0])}"
+        )
+
+
+def equal_times(job: Job, prepared: Prepared) -> Iterator[str]:
+    """All times are the same, where trends may have several events."""
+    instants = prepared.instants
+    if len(instants) > 1 and instants[0] == instants[-1] and _links(job.plan) and instants.min() == instants.max():
+        yield (
+            f"all events have the same time, so none comes after another (column {job.time!r})\n"
+            "hint: name the column that tells when they happened, or read it in a finer unit"
+        )
+
+
+def ordered_text(job: Job, table: pa.Table) -> Iterator[str]:
+    """An order is asked of text that reads as numbers: as text, '10' comes before '9'."""
+    for name in _ordered(job.plan):
+        if attribute_type(job.schema.field(name).type) is AttributeType.TEXT and _reads_as_numbers(table, name):
+            yield (
+                f"{name} is text that reads as numbers, and text is ordered letter by letter: '10' comes before '9'\n"
+                f"hint: make the column {name} a number first, e.g. by a cast"
+            )
+
+
+def _links(plan: Plan) -> bool:
+    return any(template.transitions for template in plan.templates)
+
+
+def _ordered(plan: Plan) -> list[str]:
+    """Attributes whose order matters: compared by < <= > >=, or by MIN and MAX."""
+    names = [measure.compared for measure in plan.measures if measure.compared is not None]
+    for item in plan.query.where:
+        if isinstance(item, Equivalence):
+            continue
+        for node, _ in walk(item):
+            if isinstance(node, Comparison) and node.operator not in ("=", "!="):
+                names += [side.name for side in (node.left, node.right) if isinstance(side, Attribute)]
+    return list(dict.fromkeys(names))
+
+
+def _reads_as_numbers(table: pa.Table, name: str) -> bool:
+    """Whether all of the first values do; digits of one length are in order as they are, such as years."""
+    column = table.column(name).slice(0, _LOOKED_AT)
+    words = column.cast(plain_type(column.type)).cast(pa.string()).unique().drop_null()
+    if not len(words) or (pc.all(pc.utf8_is_digit(words)).as_py() and len(pc.utf8_length(words).unique()) == 1):
+        return False
+    try:
+        words.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,58 @@
+"""Kernels that are being compiled → a line on a terminal, or a warning, so that nobody waits without knowing why.
+
+Numba tells when it compiles, and says nothing when it loads what is on disk: then nothing happens here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from numba.core.event import Event, Listener, register, unregister
+
+from greta.errors import warn
+
+_PATIENCE = 2.0
+"""Seconds of compiling that are not worth a word."""
+_WHAT = "compiling kernels for this machine, which only the first query does: a minute or two"
+
+
+class _Compilation(Listener):
+    """Told by Numba of each function that it compiles, those inside others too."""
+
+    def __init__(self) -> None:
+        self.began: float | None = None
+        self.told = False
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002 - what Numba calls
+        """A function's compilation begins."""
+        if self.began is None:
+            self.began = monotonic()
+        elif not self.told and monotonic() - self.began > _PATIENCE:
+            self.told = True
+            if sys.stderr.isatty():
+                print(f"greta: {_WHAT} …", file=sys.stderr, flush=True)
+            else:
+                warn(f"{_WHAT}\nhint: python -m greta.engine.warm does it beforehand")
+
+    def on_end(self, event: Event) -> None:
+        """A function is compiled; others follow."""
+
+    def ended(self) -> None:
+        """Say how long it took, where someone looks."""
+        if self.told and self.began is not None and sys.stderr.isatty():
+            print(f"greta: compiled and answered after {monotonic() - self.began:.0f} s", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def telling_of_compilation() -> Iterator[None]:
+    """Tell of kernels that are compiled inside, where that takes more than a moment."""
+    listener = _Compilation()
+    register("numba:compile", listener)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
+        listener.ended()

@@ -1,0 +1,126 @@
+"""``greta.trends``: events, a query and a row of its answer → some of that row's trends, a row per event of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from greta.engine.job import Job
+from greta.engine.row_choice import Row, choose_row, no_such_row
+from greta.engine.tables import Events, to_table
+from greta.engine.walks import Trend, Walks
+from greta.errors import GretaError, QueryError, QueryMeaningError, did_you_mean
+from greta.lang.nodes import Aggregate, Query, ReturnValue, TrendAggregate
+from greta.lang.parser import parse
+from greta.plan.nodes import Plan
+
+_WORDS = ("sample", "first", "longest")
+_LEADING = ("trend", "position", "variable")
+
+
+def trends(
+    events: Events,
+    query: Query | str | Plan,
+    *,
+    n: int = 5,
+    pick: str = "sample",
+    window: object = None,
+    group: Mapping[str, object] | None = None,
+    seed: int = 0,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the column's usual name
+) -> pa.Table:
+    """Some trends of one row of a query's answer: which events are they made of?
+
+    ``pick`` is ``"sample"`` (every trend equally likely, drawn by ``seed``), ``"first"`` (in order of the times of their
+    events), ``"longest"``, or the largest or smallest value of trends, ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal
+    values the first. The trends are all different; where there are no more than ``n``, all are returned.
+
+    ``window`` (its ``window_start``) and ``group`` (values of GROUP-BY attributes) tell which row of the answer; the
+    first one that fits is taken, so without them the first row of all.
+
+    A row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's columns, then ``window_start``,
+    ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has one of these names
+    itself is called ``event_<name>``.
+
+    >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
+    >>> trends(stream, "RETURN COUNT(*) PATTERN A+", n=1, pick="longest").column("time").to_pylist()
+    [1, 2, 3]
+    """
+    if n < 0:
+        raise GretaError(f"n must not be negative, and is {n}\nhint: it is the number of trends to return")
+    table = to_table(events)
+    job = Job.bind(query, table.schema, time=time, type=type)
+    if job.plan.conjunction:
+        raise QueryMeaningError(
+            "an outermost AND counts pairs of trends, and a pair is no trend",
+            hint="ask for the trends of each side in a query of its own",
+        )
+    picking = _picking(job, pick, table.schema)
+    row, inside, places = choose_row(job, table, window, group)
+    chosen: list[Trend] = []
+    if row is not None:
+        walks = Walks(picking, inside, row, counted=pick == "sample")
+        if not walks.parts and (window is not None or group):
+            raise no_such_row(window, group or {})
+        match pick:
+            case "sample":
+                chosen = walks.sample(n, seed)
+            case "first":
+                chosen = walks.first(n)
+            case _:
+                chosen = walks.best(n)
+    return _rows(job, table, row, chosen, places)
+
+
+def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
+    """The job that asks for nothing but what picks trends: their number, or a value of them."""
+    text = {"sample": "COUNT(*)", "first": "COUNT(*)", "longest": "MAX(COUNT(*))"}.get(pick, pick)
+    try:
+        (returned,) = parse(f"RETURN {text} PATTERN E").returns
+    except (QueryError, ValueError) as error:
+        guess = did_you_mean(pick, _WORDS) or f"write {', '.join(_WORDS)}, or a value such as MAX(DURATION(*))"
+        raise GretaError(f"cannot pick trends by {pick!r}\nhint: {guess}") from error
+    value = returned.expression if isinstance(returned, ReturnValue) else None
+    if pick not in _WORDS and not (isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")):
+        hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
+        if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
+            hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
+        raise GretaError(f"{pick} is not the largest or smallest value of trends\nhint: {hint}")
+    # Without the text: its places are not those of the value.
+    asked = replace(job.plan.query, returns=(returned,), having=None, text=None)
+    return Job.bind(asked, schema, time=job.time, type=job.type)
+
+
+def _rows(job: Job, table: pa.Table, row: Row | None, trends: list[Trend], places: np.ndarray | None) -> pa.Table:
+    """A row per event of each trend."""
+    lengths = [len(trend.rows) for trend in trends]
+    total = sum(lengths)
+    numbers = np.repeat(np.arange(len(trends)), lengths)
+    first = np.repeat(np.cumsum([0, *lengths[:-1]]) if lengths else np.empty(0, dtype=np.int64), lengths)
+    at = np.array([place for trend in trends for place in trend.rows], dtype=np.int64)
+    taken = table.take(pa.array(at if places is None else places[at]))
+    start, end = (row or Row(None)).bounds(job)
+    columns: list[tuple[str, object]] = [
+        ("trend", pa.array(numbers, type=pa.int64())),
+        ("position", pa.array(np.arange(total) - first, type=pa.int64())),
+        ("variable", pa.array([name for trend in trends for name in trend.variables], type=pa.string())),
+    ]
+    belongs = [("window_start", _repeated(start, total)), ("window_end", _repeated(end, total))]
+    for name in job.plan.group:
+        value = None if row is None else row.group[name]
+        type_ = job.schema.field(name).type
+        plain = type_.value_type if pa.types.is_dictionary(type_) else type_
+        belongs.append((f"group_{name}", _repeated(pa.scalar(value, type=plain), total)))
+    reserved = {name for name, _ in (*columns, *belongs)}
+    for name, column in zip(taken.column_names, taken.columns, strict=True):
+        columns.append((f"event_{name}" if name in reserved else name, column))
+    columns += belongs
+    return pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
+
+
+def _repeated(value: pa.Scalar, times: int) -> pa.Array:
+    return pa.repeat(value, times) if value.is_valid else pa.nulls(times, value.type)

@@ -1,0 +1,299 @@
+"""Vertices of one window, latest first, and what they lead to → single trends, walked from their first event to their last.
+
+The pass that made the vertices ran against time, so each holds the number of trends (or the extremes of the values of
+trends) that *go on* from it. A walk starts at a vertex where trends start and takes one that follows, again and again:
+vertices that follow one of them lie before it in the arrays, the earliest next to it::
+
+    vertex      0    1    2    3    4           events of a walk: 4 → 3 → 1
+    event       e5   e4   e3   e2   e1          scanned for what follows 3: 2, 1, 0
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import inner, kernel
+from greta.kernels.conditions import STACK, linked
+from greta.kernels.layout import (
+    BEGIN_FIRST,
+    BEGIN_LAST,
+    FACTOR,
+    GUARD,
+    OPERATION,
+    ORIGIN,
+    PART_FIRST,
+    PART_LAST,
+    TARGET,
+    WEIGHT,
+    Automaton,
+    Input,
+    Int,
+    Weights,
+)
+from greta.kernels.steps import CLEAR, JOIN, LOWER, PUT, RAISE, RAISE_IF
+
+_STEP = 2.0**512
+_NOTHING = -math.inf
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+class Walkable(NamedTuple):
+    """All vertices of a window from which a trend can be finished, latest first."""
+
+    event: Int
+    state: Int
+    layer: Int
+    """Where event selection links neighbouring layers alone: the layer, counted from the first event; else empty."""
+    starts: NDArray[np.uint8]
+    """Whether a trend may start at the vertex."""
+    ends: NDArray[np.uint8]
+    """Whether a trend may end at the vertex."""
+    counts: NDArray[np.float64]
+    """[vertex, (mantissa, exponent in steps of 512 bits)]: how many trends go on from it."""
+    maxima: NDArray[np.float64]
+    """[vertex, slot]"""
+    link: Int
+    """[state, state that follows]: the link between them, or -1."""
+
+
+class Found(NamedTuple):
+    """Trends as paths of vertices, and the largest value that is smaller than what was asked for."""
+
+    vertices: Int
+    offsets: Int
+    """Trend k has the vertices ``[offsets[k], offsets[k + 1])``."""
+    next_level: float
+
+
+@inner
+def _follows(graph: Walkable, automaton: Automaton, input_: Input, v: int, w: int, stack: NDArray[np.float64]) -> bool:
+    """Whether vertex ``w`` may come right after ``v``."""
+    link = graph.link[graph.state[v], graph.state[w]]
+    if link < 0:
+        return False
+    if graph.layer.shape[0] > 0:
+        if graph.layer[w] != graph.layer[v] + 1:
+            return False
+    elif input_.events.time[graph.event[w]] == input_.events.time[graph.event[v]]:
+        return False
+    return linked(automaton.conditions, input_.operands, link, graph.event[w], graph.event[v], stack)
+
+
+@inner
+def _too_far(graph: Walkable, v: int, w: int) -> bool:
+    """Whether neither ``w`` nor anything later can follow ``v``."""
+    return graph.layer.shape[0] > 0 and v >= 0 and graph.layer[w] > graph.layer[v] + 1
+
+
+@inner
+def _uniform(random: NDArray[np.uint64]) -> float:
+    """The next random number in [0, 1), by SplitMix64."""
+    random[0] += _GOLDEN
+    bits = random[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * _MIX_1
+    bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
+    bits ^= bits >> np.uint64(31)
+    return float(bits >> np.uint64(11)) * 2.0**-53
+
+
+@inner
+def _relative(mantissa: float, exponent: float, unit: float) -> float:
+    """A count in the unit of another one's exponent; what is too small to matter is 0."""
+    if exponent == unit:
+        return mantissa
+    if exponent == unit - 1.0:
+        return mantissa / _STEP
+    return 0.0 if exponent < unit else mantissa * _STEP
+
+
+@kernel
+def draw(
+    graph: Walkable,
+    automaton: Automaton,
+    input_: Input,
+    total: NDArray[np.float64],
+    random: NDArray[np.uint64],
+    path: Int,
+) -> int:
+    """Draw one of ``total`` (mantissa, exponent) trends, each as likely as any other; its length in ``path``.
+
+    What follows is taken in proportion to how many trends go on from it; there are most of them at the earliest
+    vertices, so few have to be looked at.
+    """
+    stack = np.empty(STACK, dtype=np.float64)
+    mantissa, exponent = total[0], total[1]
+    length = 0
+    v = -1
+    while True:
+        rest = _uniform(random) * mantissa
+        if v >= 0 and graph.ends[v] != 0:
+            rest -= _relative(1.0, 0.0, exponent)
+            if rest < 0.0:
+                return length
+        chosen = -1
+        w = (v if v >= 0 else graph.event.shape[0]) - 1
+        while w >= 0 and not _too_far(graph, v, w):
+            follows = graph.starts[w] != 0 if v < 0 else _follows(graph, automaton, input_, v, w, stack)
+            if follows:
+                chosen = w
+                rest -= _relative(graph.counts[w, 0], graph.counts[w, 1], exponent)
+                if rest < 0.0:
+                    break
+            w -= 1
+        if chosen < 0:
+            return length
+        v = chosen
+        path[length] = v
+        length += 1
+        mantissa, exponent = graph.counts[v, 0], graph.counts[v, 1]
+
+
+@kernel
+def enumerate_trends(
+    graph: Walkable,
+    automaton: Automaton,
+    input_: Input,
+    slot: int,
+    level: float,
+    below: float,
+    slack: float,
+    depth_limit: int,
+    most: int,
+) -> Found:
+    """The first ``most`` trends, by the times of their events, whose value is at least ``level - slack`` and under ``below``.
+
+    ``slot`` is the extreme slot of the value; -1: all trends, whatever they are worth. Prefixes are kept on a stack. For
+    each there is the *worth* that what follows has for the whole trend, as a function of the slots x of the vertex
+    that follows, ``max(rest, max over slots of min(x + add, cap))``: it tells the best trend that goes on there, so no
+    prefix is gone into in vain.
+    """
+    slots = graph.maxima.shape[1]
+    stack = np.empty(STACK, dtype=np.float64)
+    path = np.empty(depth_limit + 1, dtype=np.int64)
+    at = np.empty(depth_limit + 2, dtype=np.int64)
+    add = np.full((depth_limit + 2, slots), _NOTHING)
+    cap = np.full((depth_limit + 2, slots), math.inf)
+    rest = np.full(depth_limit + 2, _NOTHING)
+    begin_add, begin_cap = np.empty(slots), np.empty(slots)
+    vertices = np.empty(1024, dtype=np.int64)
+    offsets = np.zeros(most + 1, dtype=np.int64)
+    trends = 0
+    next_level = _NOTHING
+    if slot >= 0:
+        add[0, slot] = 0.0
+    depth = 0
+    at[0] = graph.event.shape[0]
+    while depth >= 0 and trends < most:
+        v = path[depth - 1] if depth > 0 else -1
+        w = at[depth] - 1
+        chosen = -1
+        # The next vertex that follows and leads to a trend of enough value.
+        while w >= 0 and not _too_far(graph, v, w):
+            worth = 0.0
+            if slot >= 0:
+                worth = _worth(add[depth], cap[depth], rest[depth], graph.maxima[w])
+            if worth >= level - slack or worth > next_level:
+                follows = graph.starts[w] != 0 if v < 0 else _follows(graph, automaton, input_, v, w, stack)
+                if follows and worth >= level - slack:
+                    chosen = w
+                    break
+                if follows:
+                    next_level = worth
+            w -= 1
+        at[depth] = w
+        if chosen < 0:
+            depth -= 1
+            continue
+        path[depth] = chosen
+        add[depth + 1], cap[depth + 1], rest[depth + 1] = add[depth], cap[depth], rest[depth]
+        state, event = automaton.states.state[graph.state[chosen]], graph.event[chosen]
+        rest[depth + 1] = _pull_back(
+            automaton.steps.steps, input_.weights, state[PART_FIRST], state[PART_LAST], event,
+            add[depth + 1], cap[depth + 1], rest[depth + 1],
+        )  # fmt: skip
+        depth += 1
+        at[depth] = chosen
+        if graph.ends[chosen] == 0:
+            continue
+        # The trend that ends here.
+        value = 0.0
+        if slot >= 0:
+            begin_add[:], begin_cap[:] = add[depth], cap[depth]
+            value = _pull_back(
+                automaton.steps.steps, input_.weights, state[BEGIN_FIRST], state[BEGIN_LAST], event,
+                begin_add, begin_cap, rest[depth],
+            )  # fmt: skip
+            for s in range(slots):
+                if automaton.steps.start_maxes[s] != 0:
+                    value = max(value, min(begin_add[s], begin_cap[s]))
+        if value >= level - slack:
+            if value < below:
+                while offsets[trends] + depth > vertices.shape[0]:
+                    vertices = np.concatenate((vertices, np.empty_like(vertices)))
+                vertices[offsets[trends] : offsets[trends] + depth] = path[:depth]
+                offsets[trends + 1] = offsets[trends] + depth
+                trends += 1
+        elif value > next_level:
+            next_level = value
+    return Found(vertices[: offsets[trends]], offsets[: trends + 1], next_level)
+
+
+@inner
+def _worth(add: NDArray[np.float64], cap: NDArray[np.float64], rest: float, slots: NDArray[np.float64]) -> float:
+    worth = rest
+    for s in range(slots.shape[0]):
+        if slots[s] != _NOTHING and add[s] != _NOTHING:
+            worth = max(worth, min(slots[s] + add[s], cap[s]))
+    return worth
+
+
+@inner
+def _pull_back(
+    steps: Int,
+    weights: Weights,
+    first: int,
+    last: int,
+    i: int,
+    add: NDArray[np.float64],
+    cap: NDArray[np.float64],
+    rest: float,
+) -> float:
+    """Turn the worth of slots after the steps ``[first, last)`` of event ``i`` into that of the slots before them.
+
+    Steps are taken back last first: after ``target = source + w`` the target's worth is the source's, w higher.
+    """
+    for at in range(last - 1, first - 1, -1):
+        operation, target, origin = steps[at, OPERATION], steps[at, TARGET], steps[at, ORIGIN]
+        if operation < RAISE or (steps[at, GUARD] >= 0 and weights.guards[steps[at, GUARD], i] == 0):
+            continue
+        weight = float(steps[at, FACTOR])
+        if steps[at, WEIGHT] >= 0:
+            weight = weights.doubles[steps[at, WEIGHT], i]
+        if operation == CLEAR:
+            add[target] = _NOTHING
+            cap[target] = math.inf
+        elif add[target] == _NOTHING:
+            if operation == PUT and target != origin:
+                cap[target] = math.inf
+        elif operation == RAISE:
+            rest = max(rest, min(weight + add[target], cap[target]))
+        elif operation == LOWER:
+            cap[target] = min(cap[target], weight + add[target])
+        elif operation == RAISE_IF:
+            # Its origin is 0 or nothing.
+            add[origin] = max(add[origin], min(weight + add[target], cap[target]))
+        elif operation == PUT and target == origin:
+            add[target] += weight
+        elif operation == PUT or operation == JOIN:
+            add[origin] = max(add[origin], add[target] + weight)
+            cap[origin] = cap[target]
+            if operation == PUT:
+                add[target] = _NOTHING
+                cap[target] = math.inf
+    return rest
