@@ -58,7 +58,7 @@ def choose_row(
     # The rows themselves, with all that tells them apart.
     rows = replace(job, plan=replace(plan, returned=plan.group, columns=())).run(table, _only(number))
     fitting = matching({name: rows.column(name).combine_chunks() for name in plan.group}, group)
-    if plan.group and not len(fitting) or not rows.num_rows:
+    if (plan.group and not len(fitting)) or not rows.num_rows:
         if not rows.num_rows and window is None and not group:
             return None, table, places
         raise no_such_row(window, group)
@@ -107,8 +107,7 @@ def _require_names(names: tuple[str, ...], group: Mapping[str, object]) -> None:
 
 
 def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, Int | None]:
-    """The events of a window, with the columns that the job reads, and their places in the table."""
-    table = table.select(job.columns)
+    """The events of a window, and their places in the table."""
     if number is None or job.plan.window is None:
         return table, None
     within, slide = job.clock.units(job.plan.window)

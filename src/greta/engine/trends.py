@@ -60,7 +60,8 @@ def trends(
             hint="ask for the trends of each side in a query of its own",
         )
     picking = _picking(job, pick, table.schema)
-    row, inside, places = choose_row(job, table, window, group)
+    read = table.select(list(dict.fromkeys((*job.columns, *picking.columns))))
+    row, inside, places = choose_row(job, read, window, group)
     chosen: list[Trend] = []
     if row is not None:
         walks = Walks(picking, inside, row, counted=pick == "sample")

@@ -105,7 +105,9 @@ class Walks:
         levels: list[float] = []
         for value, _ in ranked:
             levels.append(levels[-1] if levels and value >= levels[-1] - slack else value)
-        order = sorted(zip(levels, (trend for _, trend in ranked), strict=True), key=lambda p: (-p[0], self._order(p[1])))
+        order = sorted(
+            zip(levels, (trend for _, trend in ranked), strict=True), key=lambda p: (-p[0], self._order(p[1]))
+        )
         return [trend for _, trend in order[:n]]
 
     def sample(self, n: int, seed: int) -> list[Trend]:
@@ -185,9 +187,7 @@ class Walks:
             np.empty((room + 1, slots)),
         )
         if plan.semantics is Semantics.ANY:
-            results = Results(
-                np.zeros((1, words)), np.empty((1, slots), dtype=kind), np.zeros(1, dtype=np.uint8)
-            )
+            results = Results(np.zeros((1, words)), np.empty((1, slots), dtype=kind), np.zeros(1, dtype=np.uint8))
             whole = np.zeros(1, dtype=np.int64)
             propagate(
                 one.automaton, one.input, one.lanes, whole, 1, blank, results, np.empty(0), np.empty((0, 0)), trace
@@ -235,7 +235,8 @@ def _most_vertices(one: Mirrored) -> int:
     entered = np.diff(one.automaton.states.ptr)
     mask = one.input.events.mask
     return sum(
-        int(entered[bit]) * int(np.count_nonzero(mask & np.uint64(1 << bit))) for bit in np.flatnonzero(entered).tolist()
+        int(entered[bit]) * int(np.count_nonzero(mask & np.uint64(1 << bit)))
+        for bit in np.flatnonzero(entered).tolist()
     )
 
 

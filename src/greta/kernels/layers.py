@@ -67,7 +67,9 @@ def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, l
                         clip = states.state[state, CLIP]
                         if i < lanes.first[clip, 0] or i >= lanes.last[clip, 0]:
                             continue
-                        starts, alive = _reached(graph, automaton, input_, state, i, (newest, older), rule.maximal, stack)
+                        starts, alive = _reached(
+                            graph, automaton, input_, state, i, (newest, older), rule.maximal, stack
+                        )
                         if alive:
                             free -= 1
                             graph.event[free] = i

@@ -415,9 +415,7 @@ def _counts_start(
 
 
 @small
-def _rows_start(
-    rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]
-) -> None:
+def _rows_start(rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]) -> None:
     for slot in range(rows.adds):
         if adds[slot] != 0:
             add_one(rows.store, row * rows.words + slot * rows.width + low, high - low)
@@ -517,7 +515,7 @@ def record(arena: Arena, row: int, trace: Trace, event: int, state: int) -> None
 
 
 @small
-def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:  # noqa: ARG001
+def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:
     """Counts alone are never traced: they overflow."""
 
 

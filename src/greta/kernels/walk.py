@@ -72,9 +72,7 @@ class Found(NamedTuple):
 
 
 @inner
-def _follows(
-    graph: Walkable, automaton: Automaton, input_: Input, v: int, w: int, stack: NDArray[np.float64]
-) -> bool:
+def _follows(graph: Walkable, automaton: Automaton, input_: Input, v: int, w: int, stack: NDArray[np.float64]) -> bool:
     """Whether vertex ``w`` may come right after ``v``."""
     link = graph.link[graph.state[v], graph.state[w]]
     if link < 0:
@@ -116,7 +114,12 @@ def _relative(mantissa: float, exponent: float, unit: float) -> float:
 
 @kernel
 def draw(
-    graph: Walkable, automaton: Automaton, input_: Input, total: NDArray[np.float64], random: NDArray[np.uint64], path: Int
+    graph: Walkable,
+    automaton: Automaton,
+    input_: Input,
+    total: NDArray[np.float64],
+    random: NDArray[np.uint64],
+    path: Int,
 ) -> int:
     """Draw one of ``total`` (mantissa, exponent) trends, each as likely as any other; its length in ``path``.
 
