@@ -82,7 +82,9 @@ def value_of(case: Case, pick: str, trend: Trend) -> float | None:
 
 
 def times(case: Case, trend: Trend) -> list[Any]:
-    return [case.events[index]["time"] for index, _ in trend]
+    """What trends are ordered by: position by position the time, then the event, then the variable."""
+    places = {variable.name: -at for at, variable in enumerate(greta.analyze(case.query).variables)}
+    return [(case.events[index]["time"], index, places[variable]) for index, variable in trend]
 
 
 PICKS = [

@@ -90,6 +90,7 @@ def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
         hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
         if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
             hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
+        hint = hint if value is not None else did_you_mean(pick, _WORDS) or hint
         raise GretaError(f"{pick} is not the largest or smallest value of trends\nhint: {hint}")
     # Without the text: its places are not those of the value.
     asked = replace(job.plan.query, returns=(returned,), having=None, text=None)

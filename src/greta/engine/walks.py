@@ -128,7 +128,10 @@ class Walks:
         return list(drawn)
 
     def _order(self, trend: Trend) -> tuple[object, ...]:
-        return (tuple(self.time[list(trend.rows)].tolist()), trend.rows, trend.variables)
+        """Position by position: time, then row, then variable, as walks come upon them."""
+        times = self.time[list(trend.rows)].tolist()
+        places = (-self.stream.bits[name] for name in trend.variables)
+        return tuple(zip(times, trend.rows, places, strict=True))
 
     def _slack(self, part: Part) -> float:
         finite = part.graph.maxima[np.isfinite(part.graph.maxima)]
