@@ -88,7 +88,8 @@ def times(case: Case, trend: Trend) -> list[Any]:
 
 
 PICKS = [
-    "longest", "MIN(COUNT(*))", "MAX(COUNT({v}))", "MIN(DURATION(*))", "MAX(DURATION(*))", "MAX(LAST({v}.x) - FIRST({v}.x))",
+    "longest", "MIN(COUNT(*))", "MAX(COUNT({v}))", "MIN(DURATION(*))", "MAX(DURATION(*))",
+    "MAX(LAST({v}.x) - FIRST({v}.x))",
     "MIN(LAST({v}.x) - FIRST({v}.y))", "MAX(SUM({v}.y))", "MIN(SUM({v}.x) - COUNT(*))", "MAX(MIN({v}.y))",
     "MIN(MAX({v}.x))", "MAX(MAX({v}.x))", "MIN(MIN({v}.y))", "MIN(FIRST({v}.x))",
 ]  # fmt: skip
@@ -214,7 +215,8 @@ def test_a_window_and_a_group_tell_which_row() -> None:
     by_group = greta.trends(STOCK, BY_SECTOR, group={"sector": "a"}, n=9, pick="first")
     assert by_group.column("price").to_pylist() == [5, 5, 3, 3]
     assert by_group.column_names == [
-        "trend", "position", "variable", "type", "time", "price", "sector", "window_start", "window_end", "group_sector",
+        "trend", "position", "variable", "type", "time", "price", "sector",
+        "window_start", "window_end", "group_sector",
     ]  # fmt: skip
 
 

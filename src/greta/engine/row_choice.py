@@ -138,7 +138,7 @@ def _units(job: Job, window: Window, start: object) -> int:
         if clock.kind == "timestamp":
             scalar = pa.scalar(start) if not isinstance(start, str) else pa.scalar(start).cast(pa.timestamp("us"))
             return int(scalar.cast(pa.timestamp(clock.unit, scalar.type.tz)).value)
-        number = pa.scalar(start).cast(clock.bounds_type(window)).as_py()
+        number: float = pa.scalar(start).cast(clock.bounds_type(window)).as_py()
         return round(number * 1_000 * clock.per_millisecond)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         raise GretaError(
