@@ -1,7 +1,7 @@
 """A template and its events, turned against time: what goes on from a vertex is then what leads to it.
 
-In: a template, and the events of one partition and window. Out: the same in the kernels' arrays, last event first. Every
-trend is a trend backwards, so whatever flows forward in ``greta.plan.flows`` flows back from the ends of trends.
+In: a template, and the events of one partition and window. Out: the same in the kernels' arrays, last event first.
+Every trend is a trend backwards, so whatever flows forward in ``greta.plan.flows`` flows back from the ends of trends.
 """
 
 from __future__ import annotations

@@ -107,8 +107,7 @@ def _require_names(names: tuple[str, ...], group: Mapping[str, object]) -> None:
 
 
 def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, Int | None]:
-    """The events of a window, with the columns that the job reads, and their places in the table."""
-    table = table.select(job.columns)
+    """The events of a window, and their places in the table."""
     if number is None or job.plan.window is None:
         return table, None
     within, slide = job.clock.units(job.plan.window)
@@ -139,7 +138,7 @@ def _units(job: Job, window: Window, start: object) -> int:
         if clock.kind == "timestamp":
             scalar = pa.scalar(start) if not isinstance(start, str) else pa.scalar(start).cast(pa.timestamp("us"))
             return int(scalar.cast(pa.timestamp(clock.unit, scalar.type.tz)).value)
-        number = pa.scalar(start).cast(clock.bounds_type(window)).as_py()
+        number: float = pa.scalar(start).cast(clock.bounds_type(window)).as_py()
         return round(number * 1_000 * clock.per_millisecond)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         raise GretaError(

@@ -174,7 +174,7 @@ class Execution:
         yield from np.split(used, cuts)
 
     def runs(self, partitions: Int, merge: bool = True) -> Runs:
-        """The windows of some partitions; those that hold the same events are one run, unless they shall not ``merge``."""
+        """The windows of some partitions; with ``merge``, those that hold the same events are one run."""
         empty = np.empty(0, dtype=np.int64)
         common = (self.frame.offsets, self.time, self.within, self.slide, self.owned, merge, self.breaks, partitions)
         count = window_runs(*common, False, empty, empty, empty, empty, empty)

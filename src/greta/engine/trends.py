@@ -35,15 +35,15 @@ def trends(
 ) -> pa.Table:
     """Some trends of one row of a query's answer: which events are they made of?
 
-    ``pick`` is ``"sample"`` (every trend equally likely, drawn by ``seed``), ``"first"`` (in order of the times of their
-    events), ``"longest"``, or the largest or smallest value of trends, ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal
-    values the first. The trends are all different; where there are no more than ``n``, all are returned.
+    ``pick`` is ``"sample"`` (every trend equally likely, drawn by ``seed``), ``"first"`` (in order of the times of
+    their events), ``"longest"``, or the largest or smallest value of trends, such as
+    ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first. The trends are all different; where there are no more than ``n``, all are returned.
 
     ``window`` (its ``window_start``) and ``group`` (values of GROUP-BY attributes) tell which row of the answer; the
     first one that fits is taken, so without them the first row of all.
 
-    A row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's columns, then ``window_start``,
-    ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has one of these names
+    A row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's columns, then
+    ``window_start``, ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has one of these names
     itself is called ``event_<name>``.
 
     >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
@@ -60,7 +60,8 @@ def trends(
             hint="ask for the trends of each side in a query of its own",
         )
     picking = _picking(job, pick, table.schema)
-    row, inside, places = choose_row(job, table, window, group)
+    read = table.select(list(dict.fromkeys((*job.columns, *picking.columns))))
+    row, inside, places = choose_row(job, read, window, group)
     chosen: list[Trend] = []
     if row is not None:
         walks = Walks(picking, inside, row, counted=pick == "sample")
@@ -89,6 +90,7 @@ def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
         hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
         if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
             hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
+        hint = hint if value is not None else did_you_mean(pick, _WORDS) or hint
         raise GretaError(f"{pick} is not the largest or smallest value of trends\nhint: {hint}")
     # Without the text: its places are not those of the value.
     asked = replace(job.plan.query, returns=(returned,), having=None, text=None)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from random import Random
 
 import numpy as np
@@ -128,7 +129,10 @@ class Walks:
         return list(drawn)
 
     def _order(self, trend: Trend) -> tuple[object, ...]:
-        return (tuple(self.time[list(trend.rows)].tolist()), trend.rows, trend.variables)
+        """Position by position: time, then row, then variable, as walks come upon them."""
+        times = self.time[list(trend.rows)].tolist()
+        places = (-self.stream.bits[name] for name in trend.variables)
+        return tuple(zip(times, trend.rows, places, strict=True))
 
     def _slack(self, part: Part) -> float:
         finite = part.graph.maxima[np.isfinite(part.graph.maxima)]
@@ -149,7 +153,7 @@ class Walks:
         slot = self.slot if level > -math.inf else -1
         found = enumerate_trends(part.graph, one.automaton, one.input, slot, level, below, slack, ticks, n)
         offsets = found.offsets.tolist()
-        paths = (found.vertices[a:b] for a, b in zip(offsets, offsets[1:], strict=False))
+        paths = (found.vertices[a:b] for a, b in pairwise(offsets))
         return [part.trend(path) for path in paths], float(found.next_level)
 
     def _parts(self) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-"""Vertices of one window under skip-till-next-match and contiguous, for walks: layer by layer, as ``nearest`` links them.
+"""Vertices of one window under skip-till-next-match and contiguous, for walks: linked layer by layer as in ``nearest``.
 
 All arrays run against time here, as ``walk`` wants them: the last event of the window is event 0, and what follows an
 event is its predecessor to the automaton.
@@ -147,9 +147,9 @@ def settle(graph: Walkable, automaton: Automaton, input_: Input, blank: Store, m
         w = v - 1
         while w >= 0 and graph.layer[w] <= graph.layer[v] + 1:
             link = graph.link[graph.state[v], graph.state[w]]
-            if graph.layer[w] == graph.layer[v] + 1 and link >= 0:
-                if linked(automaton.conditions, input_.operands, link, graph.event[w], i, stack):
-                    add_row(rows, row, 1 + w, 0, 1)
+            below = graph.layer[w] == graph.layer[v] + 1 and link >= 0
+            if below and linked(automaton.conditions, input_.operands, link, graph.event[w], i, stack):
+                add_row(rows, row, 1 + w, 0, 1)
             w -= 1
         if is_alive(rows, row, 0, 1):
             take_steps(rows, steps.steps, input_.weights, state[PART_FIRST], state[PART_LAST], i, row, 0, 1)

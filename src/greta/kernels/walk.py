@@ -1,4 +1,4 @@
-"""Vertices of one window, latest first, and what they lead to → single trends, walked from their first event to their last.
+"""Vertices of one window, latest first, and what they lead to → single trends, walked from first event to last.
 
 The pass that made the vertices ran against time, so each holds the number of trends (or the extremes of the values of
 trends) that *go on* from it. A walk starts at a vertex where trends start and takes one that follows, again and again:
@@ -166,9 +166,9 @@ def enumerate_trends(
     depth_limit: int,
     most: int,
 ) -> Found:
-    """The first ``most`` trends, by the times of their events, whose value is at least ``level - slack`` and under ``below``.
+    """The first ``most`` trends whose value is at least ``level - slack`` and under ``below``.
 
-    ``slot`` is the extreme slot of the value; -1: all trends, whatever they are worth. Prefixes are kept on a stack. For
+    ``slot`` is the extreme slot of the value; -1: all trends, whatever they are worth. Prefixes are on a stack. For
     each there is the *worth* that what follows has for the whole trend, as a function of the slots x of the vertex
     that follows, ``max(rest, max over slots of min(x + add, cap))``: it tells the best trend that goes on there, so no
     prefix is gone into in vain.
@@ -290,7 +290,7 @@ def _pull_back(
             add[origin] = max(add[origin], min(weight + add[target], cap[target]))
         elif operation == PUT and target == origin:
             add[target] += weight
-        elif operation == PUT or operation == JOIN:
+        elif operation in (PUT, JOIN):
             add[origin] = max(add[origin], add[target] + weight)
             cap[origin] = cap[target]
             if operation == PUT:

@@ -1,0 +1,269 @@
+"""Trends that are shown are trends of the row, all different, and those that were asked for: judged by brute force."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from test_against_brute_force import SCHEMA
+
+import greta
+from greta.engine import walks
+from greta.engine.job import Job
+from greta.engine.row_choice import choose_row
+from greta.engine.walks import Walks
+from greta.errors import GretaError, QueryMeaningError
+from greta_research import brute_force
+from support.streams import Case, cases
+
+Trend = tuple[tuple[int, str], ...]
+"""(index of the event, variable) from first to last."""
+
+
+def judged(case: Case, window: object, group: dict[str, object]) -> list[Trend]:
+    """All trends of a row by brute force."""
+    found: list[Trend] = []
+    for part in brute_force.trends(case.events, case.query):
+        values = part.partition
+        named = {
+            name: values[name]
+            if name in values
+            else next((v for key, v in values.items() if key.endswith(f".{name}") and v is not None), None)
+            for name in group
+        }
+        if named == group and part.window_start == window:
+            found += part.trends
+    return found
+
+
+def shown(case: Case, n: int, pick: str, seed: int = 0) -> tuple[list[Trend], object, dict[str, object]]:
+    """The trends that ``greta.trends`` shows of the first row, and which row it is."""
+    events = pa.Table.from_pylist(case.events, SCHEMA)
+    events = events.append_column("index", pa.array(range(len(events)), type=pa.int64()))
+    rows = greta.trends(events, case.query, n=n, pick=pick, seed=seed).to_pylist()
+    trends: dict[int, list[tuple[int, str]]] = {}
+    for row in rows:
+        assert row["position"] == len(trends.setdefault(row["trend"], []))
+        trends[row["trend"]].append((row["index"], row["variable"]))
+    assert list(trends) == list(range(len(trends)))
+    groups = (
+        {name.removeprefix("group_"): v for name, v in rows[0].items() if name.startswith("group_")} if rows else {}
+    )
+    return [tuple(trend) for trend in trends.values()], rows[0]["window_start"] if rows else None, groups
+
+
+def value_of(case: Case, pick: str, trend: Trend) -> float | None:
+    """The value of a trend: of ``OUTER(A - B)`` or ``OUTER(A)``, where A and B are ``FUNCTION(variable.attribute)``."""
+    total = 0.0
+    for at, part in enumerate(pick.partition("(")[2][:-1].split(" - ")):
+        function, _, about = part[:-1].partition("(")
+        variable, _, attribute = about.partition(".")
+        if function == "COUNT":
+            value: Any = sum(variable in ("*", taken) for _, taken in trend)
+        elif function == "DURATION":
+            value = case.events[trend[-1][0]]["time"] - case.events[trend[0][0]]["time"]  # type: ignore[operator]
+        else:
+            values: Any = [case.events[index].get(attribute) for index, taken in trend if taken == variable]
+            values = [value for value in values if value is not None]
+            if not values:
+                return None
+            value = {"SUM": sum, "MIN": min, "MAX": max, "FIRST": lambda v: v[0], "LAST": lambda v: v[-1]}[function](
+                values
+            )
+        total += -value if at else value
+    return total
+
+
+def times(case: Case, trend: Trend) -> list[Any]:
+    """What trends are ordered by: position by position the time, then the event, then the variable."""
+    places = {variable.name: -at for at, variable in enumerate(greta.analyze(case.query).variables)}
+    return [(case.events[index]["time"], index, places[variable]) for index, variable in trend]
+
+
+PICKS = [
+    "longest", "MIN(COUNT(*))", "MAX(COUNT({v}))", "MIN(DURATION(*))", "MAX(DURATION(*))",
+    "MAX(LAST({v}.x) - FIRST({v}.x))",
+    "MIN(LAST({v}.x) - FIRST({v}.y))", "MAX(SUM({v}.y))", "MIN(SUM({v}.x) - COUNT(*))", "MAX(MIN({v}.y))",
+    "MIN(MAX({v}.x))", "MAX(MAX({v}.x))", "MIN(MIN({v}.y))", "MIN(FIRST({v}.x))",
+]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(cases(), st.sampled_from(PICKS), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_shown_trends_are_those_asked_for(case: Case, pick: str, n: int, random: Any) -> None:
+    assume("AND" not in case.flags)
+    try:
+        first, window, group = shown(case, n, "first")
+    except QueryMeaningError:
+        assume(False)
+    if not first:
+        assert not brute_force.aggregate(case.events, case.query)
+        return
+    trends = judged(case, window, group)
+    in_time = sorted(times(case, trend) for trend in trends)
+    assert set(first) <= set(trends), case.query
+    assert [times(case, trend) for trend in first] == in_time[:n]
+    assert len(set(first)) == len(first)
+
+    sample, *row = shown(case, n, "sample")
+    assert row == [window, group]
+    assert set(sample) <= set(trends)
+    assert len(set(sample)) == len(sample) == min(n, len(trends))
+
+    pick = pick.format(v=random.choice([variable for trend in trends for _, variable in trend]))
+    value = "MAX(COUNT(*))" if pick == "longest" else pick
+    sign = -1 if value.startswith("MAX") else 1
+    ranked = sorted(
+        (sign * number, times(case, trend)) for trend in trends if (number := value_of(case, value, trend)) is not None
+    )
+    best, *row = shown(case, n, pick)
+    assert set(best) <= set(trends)
+    assert len(set(best)) == len(best)
+    judgement = [(sign * value_of(case, value, trend), times(case, trend)) for trend in best]  # type: ignore[operator]
+    assert judgement == ranked[:n], (case.query, pick)
+
+
+def bound(freedom: int) -> float:
+    """What a chi-square statistic exceeds once in three million times (Wilson and Hilferty, five sigma)."""
+    spread = 2 / (9 * freedom)
+    return freedom * (1 - spread + 5 * math.sqrt(spread)) ** 3
+
+
+def test_samples_are_uniform_over_all_trends_of_fifty_random_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walks, "_FEW", 0)  # draw, however few there are
+    tested = 0
+
+    @settings(max_examples=400, derandomize=True)
+    @given(cases())
+    def sample(case: Case) -> None:
+        nonlocal tested
+        if tested >= 50 or "AND" in case.flags:
+            return
+        table = pa.Table.from_pylist(case.events, SCHEMA)
+        try:
+            job = Job.bind(case.query, table.schema)
+        except QueryMeaningError:
+            return
+        row, inside, _ = choose_row(job, table, None, None)
+        if row is None:
+            return
+        walk = Walks(
+            Job.bind(f"RETURN COUNT(*) {case.query[case.query.index('PATTERN') :]}", table.schema), inside, row, True
+        )
+        total = sum(part.count for part in walk.parts)
+        if not 3 <= total <= 60:
+            return
+        drawn = Counter(trend for seed in range(20 * total) for trend in walk.sample(1, seed))
+        assert len(drawn) <= total
+        statistic = sum((drawn[trend] - 20) ** 2 / 20 for trend in drawn) + 20 * (total - len(drawn))
+        assert statistic < bound(total - 1), case.query
+        tested += 1
+
+    sample()
+    assert tested == 50
+
+
+def test_a_count_beyond_doubles_is_sampled_evenly() -> None:
+    events = [{"type": "A", "time": t} for t in range(4000)]
+    rows = greta.trends(events, "RETURN COUNT(*) PATTERN A+", n=10)
+    assert set(rows.column("trend").to_pylist()) == set(range(10))
+    lengths = Counter(rows.column("trend").to_pylist())
+    assert all(1800 < length < 2200 for length in lengths.values()), lengths  # 2000 ± 32
+
+
+def test_partitions_are_drawn_by_their_counts() -> None:
+    events = [{"type": "A", "time": t, "g": "few"} for t in range(1500)]
+    events += [{"type": "A", "time": t, "g": "twice"} for t in range(1501)]
+    rows = greta.trends(events, "RETURN COUNT(*) PATTERN A+ WHERE [g]", n=300)
+    share = len({r["trend"] for r in rows.select(["trend", "g"]).to_pylist() if r["g"] == "twice"}) / 300
+    assert 0.55 < share < 0.78
+
+
+def test_the_longest_has_as_many_events_as_the_largest_count() -> None:
+    price = np.random.default_rng(5).integers(0, 1000, 3000)
+    events = pa.table({"type": ["S"] * 3000, "time": np.arange(3000), "price": price})
+    query = "RETURN MAX(COUNT(*)) AS longest PATTERN S+ WHERE S.price > NEXT(S).price"
+    longest = greta.aggregate(events, query).column("longest")[0].as_py()
+    rows = greta.trends(events, query, pick="longest")
+    assert Counter(rows.column("trend").to_pylist()) == dict.fromkeys(range(5), longest)
+    for trend in range(5):
+        falling = rows.filter(pa.compute.equal(rows.column("trend"), trend)).column("price").to_numpy()
+        assert (np.diff(falling) < 0).all()
+
+
+STOCK = [
+    {"type": "S", "time": t, "price": p, "sector": s}
+    for t, p, s in ((1, 5, "a"), (2, 4, "b"), (3, 3, "a"), (12, 2, "b"))
+]
+BY_SECTOR = "RETURN COUNT(*) PATTERN S+ WHERE S.price > NEXT(S).price GROUP-BY sector WITHIN 10 seconds"
+
+
+def test_a_window_and_a_group_tell_which_row() -> None:
+    rows = greta.trends(STOCK, BY_SECTOR, window=0, group={"sector": "b"}).to_pylist()
+    assert [(row["time"], row["window_start"], row["window_end"], row["group_sector"]) for row in rows] == [
+        (2, 0, 10, "b")
+    ]
+    later = greta.trends(STOCK, BY_SECTOR, window=10).to_pylist()
+    assert [(row["time"], row["group_sector"]) for row in later] == [(12, "b")]
+    by_group = greta.trends(STOCK, BY_SECTOR, group={"sector": "a"}, n=9, pick="first")
+    assert by_group.column("price").to_pylist() == [5, 5, 3, 3]
+    assert by_group.column_names == [
+        "trend", "position", "variable", "type", "time", "price", "sector",
+        "window_start", "window_end", "group_sector",
+    ]  # fmt: skip
+
+
+def test_a_window_may_be_a_time_stamp() -> None:
+    events = [{"type": "A", "time": datetime(2026, 1, 1, 0, m, tzinfo=UTC)} for m in (1, 2, 11)]
+    query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 minutes"
+    for row in greta.aggregate(events, query).to_pylist():
+        rows = greta.trends(events, query, window=row["window_start"])
+        assert len(set(rows.column("trend").to_pylist())) == row["count"]
+        assert set(rows.column("window_start").to_pylist()) == {row["window_start"]}
+
+
+def test_having_decides_which_row_is_the_first() -> None:
+    query = BY_SECTOR.replace("WITHIN", "HAVING COUNT(*) > 1 WITHIN")
+    assert set(greta.trends(STOCK, query).column("group_sector").to_pylist()) == {"a"}
+    with pytest.raises(GretaError, match="no row of the answer has sector 'b'"):
+        greta.trends(STOCK, query, group={"sector": "b"})
+
+
+def test_columns_of_events_that_have_a_name_of_ours_are_told_apart() -> None:
+    rows = greta.trends([{"type": "A", "time": 1, "position": 7}], "RETURN COUNT(*) PATTERN A+")
+    assert rows.to_pylist()[0] | {"position": 0, "event_position": 7} == rows.to_pylist()[0]
+
+
+def test_no_trends_give_no_rows() -> None:
+    rows = greta.trends([{"type": "B", "time": 1}], "RETURN COUNT(*) PATTERN A+")
+    assert (rows.num_rows, rows.column_names[:3]) == (0, ["trend", "position", "variable"])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"pick": "longst"}, "did you mean longest"),
+        ({"pick": "MAX(S.price)"}, r"write MAX\(MAX\(S.price\)\)"),
+        ({"pick": "AVG(COUNT(*))"}, "not the largest or smallest value"),
+        ({"group": {"sectr": 1}}, "did you mean sector"),
+        ({"window": 3}, "windows start at multiples"),
+        ({"window": 50}, "no row of the answer has window_start 50"),
+        ({"window": "soon"}, "take window_start"),
+        ({"n": -1}, "must not be negative"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(GretaError, match=problem):
+        greta.trends(STOCK, BY_SECTOR, **options)
+
+
+def test_pairs_of_trends_are_no_trends() -> None:
+    with pytest.raises(QueryMeaningError, match="pairs of trends"):
+        greta.trends(STOCK, "RETURN COUNT(*) PATTERN S+ AND T+")
