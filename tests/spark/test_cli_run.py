@@ -180,7 +180,7 @@ def test_without_pyspark_the_error_says_what_to_install(
     import sys
 
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert run(query, "-i", "stock.parquet") == 1
+    assert run(query, "-i", "trades") == 1
     assert "pip install 'greta-trends[spark]'" in capsys.readouterr().err
 
 
