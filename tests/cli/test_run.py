@@ -208,8 +208,10 @@ def test_a_warning_is_one_line_on_stderr(trades: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().err.splitlines()
     assert said[1:] == [
         "warning: T.price > T.price never holds (hint: did you mean T.price > NEXT(T).price?)",
-        "warning: no event has the type Trade: column 'type' holds Stock "
-         "(hint: name one of these types in PATTERN, or another column as the type)",
+        (
+            "warning: no event has the type Trade: column 'type' holds Stock "
+            "(hint: name one of these types in PATTERN, or another column as the type)"
+        ),
     ]
 
 
