@@ -16,6 +16,9 @@ from greta.errors import QueryMeaningError
 from greta_research import brute_force
 from support.streams import Case, cases
 
+# Random queries and streams are senseless now and then, which is what they are for.
+pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")
+
 SCHEMA = pa.schema(
     {
         "type": pa.string(),

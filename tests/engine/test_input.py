@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from greta.engine.aggregate import aggregate
-from greta.errors import DataError, GretaError, SchemaError
+from greta.errors import DataError, GretaError, GretaWarning, SchemaError
 
 QUERY = "RETURN COUNT(*) AS n PATTERN A+ WITHIN 10 seconds"
 ROWS = [{"type": "A", "time": t, "x": t} for t in (3, 1, 2)]
@@ -57,7 +57,8 @@ def test_an_empty_table_has_an_empty_answer_of_the_right_columns() -> None:
 
 
 def test_unknown_event_types_match_nothing() -> None:
-    assert aggregate([{"type": "Z", "time": 1}, {"type": None, "time": 2}], QUERY).num_rows == 0
+    with pytest.warns(GretaWarning, match="no event has the type A"):
+        assert aggregate([{"type": "Z", "time": 1}, {"type": None, "time": 2}], QUERY).num_rows == 0
 
 
 @pytest.mark.parametrize(

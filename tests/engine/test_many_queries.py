@@ -15,6 +15,9 @@ from greta.engine.tables import to_table
 from greta.errors import DataError, GretaError, QueryError, QuerySyntaxError, SchemaError
 from support.streams import Case, cases
 
+# Random queries and streams are senseless now and then, which is what they are for.
+pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")
+
 EVENTS = pa.table(
     {
         "type": ["A", "B", "A", "C", "A", "B", None],

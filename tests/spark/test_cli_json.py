@@ -34,14 +34,14 @@ def query(tmp_path: Path) -> Path:
 def test_every_row_of_a_batch_is_a_json_line(tmp_path: Path, query: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = stock(500, companies=4, rate=5)
     pq.write_table(events, tmp_path / "stock.parquet")
-    assert ended("run", query, "--input", tmp_path / "stock.parquet", "--json") == 0
+    assert ended("run", "--engine", "spark", query, "--input", tmp_path / "stock.parquet", "--json") == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     expected = greta.aggregate(events, paper.Q1).to_pylist()
     assert len(rows) == len(expected)
     assert {(row["window_start"], row["sector"]): row["count"] for row in rows} == {
         (f"{row['window_start']:%Y-%m-%dT%H:%M:%SZ}", row["sector"]): row["count"] for row in expected
     }
-    assert ended("run", query, "--input", tmp_path / "stock.parquet", "--json", "--show", 2) == 0
+    assert ended("run", "--engine", "spark", query, "--input", tmp_path / "stock.parquet", "--json", "--show", 2) == 0
     assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == rows[:2]
 
 

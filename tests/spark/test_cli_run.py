@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ def query(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> int:
     try:
-        main(["run", *map(str, arguments)])
+        main(["run", "--engine", "spark", *map(str, arguments)])
     except SystemExit as left:
         return int(left.code or 0)
     return 0
@@ -85,7 +86,7 @@ def test_malformed_json_is_counted_or_refused(tmp_path: Path, capsys: pytest.Cap
     text = tmp_path / "q.greta"
     text.write_text("RETURN COUNT(*) PATTERN A+")
     assert run(text, "-i", file) == 1
-    assert 'events.json:2: {"type": "A", "time"' in capsys.readouterr().err
+    assert "events.json:2: not JSON" in capsys.readouterr().err
     assert run(text, "-i", file, "--malformed", "skip") == 0
     assert "1 malformed rows were left out" in capsys.readouterr().err
 
@@ -179,5 +180,53 @@ def test_without_pyspark_the_error_says_what_to_install(
     import sys
 
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    assert run(query, "-i", "stock.parquet") == 1
+    assert run(query, "-i", "trades") == 1
     assert "pip install 'greta-trends[spark]'" in capsys.readouterr().err
+
+
+EXAMPLES = {"q1-down-trends": "stock", "q2-rising-load": "cluster", "q3-slowing-cars": "traffic"}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("example", "ending"), [("q1-down-trends", "csv"), ("q2-rising-load", "jsonl"), ("q3-slowing-cars", "parquet")]
+)
+def test_examples_have_the_same_rows_in_this_process(
+    tmp_path: Path, example: str, ending: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / f"events.{ending}"
+    with pytest.raises(SystemExit, match="0"):
+        main(["generate", EXAMPLES[example], "-n", "3000", "-o", str(events), "--quiet"])
+    answers = []
+    for engine in ("spark", "local"):
+        out = tmp_path / f"{engine}.json"
+        assert run(ROOT / "examples" / f"{example}.greta", "-i", events, "-o", out, "--engine", engine) == 0
+        answers.append([json.loads(line) for line in out.read_text().splitlines()])
+    on_spark, here = answers
+    assert len(on_spark) == len(here) > 0
+    for one, other in zip(on_spark, here, strict=True):
+        assert one == pytest.approx(other)
+    assert "running on Spark: --engine spark" in capsys.readouterr().err
+
+
+def test_numbers_in_a_unit_are_the_same_times_in_this_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trades.csv"
+    file.write_text("type,time\nA,1704187800000\nA,1704187801000\n")
+    text = "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds"
+    answers = []
+    for engine in ("spark", "local"):
+        assert run(text, "-i", file, "--time-unit", "ms", "--json", "--engine", engine) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1] != ""
+
+
+def test_the_driver_warns_as_the_engine_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "trades.csv"
+    file.write_text("type,time,price\nA,1704187800000,1\nA,1704187801000,2\n")
+    assert run("RETURN COUNT(*) PATTERN B+ WHERE B.price > B.price", "-i", file) == 0
+    told = capsys.readouterr().err
+    assert "warning: B.price > B.price never holds" in told
+    assert "look like milliseconds since 1970" in told
+    assert "no event has the type B: column 'type' holds A" in told

@@ -8,7 +8,7 @@ from greta.cli.engines import obstacle
 from greta.datasets.files import Format, format_of
 from greta.datasets.inputs import Columns, Input
 from greta.datasets.reading import column_names
-from greta.errors import SchemaError, did_you_mean
+from greta.errors import DataError, did_you_mean
 from greta.lang.nodes import Query
 from greta.plan.analyze import analyze
 
@@ -25,7 +25,7 @@ def columns_at_hand(inputs: Sequence[Input], format_: Format | None) -> bool:
 
 
 def check_columns(query: Query, inputs: Sequence[Input], format_: Format | None, columns: Columns) -> None:
-    """``SchemaError`` at the place in the query where no input has the column; likewise for times and types."""
+    """``SchemaError`` at the place in the query where no input has a column; ``DataError`` for times and types."""
     everything: dict[str, None] = {}
     for each, names in zip(inputs, column_names(inputs, format_), strict=True):
         everything |= dict.fromkeys(names)
@@ -35,7 +35,7 @@ def check_columns(query: Query, inputs: Sequence[Input], format_: Format | None,
             if name not in names:
                 hint = did_you_mean(name, names) or f"name the column with {option}"
                 there = ", ".join(names[:20]) or "none"
-                raise SchemaError(f"the events have no {role} column {name!r} (columns: {there})", hint=hint).locate(
-                    None, each.path
+                raise DataError(
+                    f"{each.path}: the events have no {role} column {name!r} (columns: {there})\nhint: {hint}"
                 )
     analyze(query, dict.fromkeys([*everything, columns.time, columns.type]))

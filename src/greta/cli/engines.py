@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from greta.datasets.inputs import ENDINGS, Input
-from greta.errors import DataError, SchemaError, did_you_mean
+from greta.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from greta.datasets.files import Format
@@ -106,6 +106,8 @@ def check_files(inputs: Sequence[Input]) -> None:
         if each.is_remote or each.path == "-" or each.files():
             continue
         if Path(each.path).is_dir():
+            if any(Path(each.path).iterdir()):
+                continue
             raise DataError(f"{each.path}: there are no files in it\nhint: name a file, or a directory of event files")
         if _TABLE.fullmatch(each.path) and Path(each.path).suffix.lower() not in ENDINGS:
             continue
@@ -143,10 +145,6 @@ def spooled(inputs: Sequence[Input], format_: Format | None) -> Iterator[list[In
         file.write_bytes(content)
         try:
             yield [each.at(file) if each.path == "-" else each for each in inputs]
-        except SchemaError as error:
-            if error.source == str(file):
-                error.source = "stdin"
-            raise
         except DataError as error:
             raise DataError(str(error).replace(str(file), "stdin")) from error
 

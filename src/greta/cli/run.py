@@ -152,10 +152,10 @@ def run(
     ] = False,
 ) -> None:
     """Run a query over files or tables of events, in this process or on Spark."""
-    text, name = query_text(query)
     inputs = [Input.parse(item) for item in input_]
     if query == "-" and any(each.path == "-" for each in inputs):
         raise typer.BadParameter("the query comes from standard input, and so do the events", param_hint="--input")
+    text, name = query_text(query)
     settings = dict(setting(item) for item in conf or [])
     length = _cut(cut)
     only_spark = {
@@ -187,7 +187,11 @@ def run(
         columns = Columns(time, type_, greta.analyze(parsed).attributes, None if time_unit is None else time_unit.value)
     wanted = show if show is not None else None if json else 0 if output or plot else 20
     with spooled(inputs, local_format) as files, located(text, name):
-        if here and schema is None and (not choice.on_spark or columns_at_hand(files, local_format)):
+        if (
+            here
+            and not any(only_spark[each] for each in ("--schema", "--malformed skip", "--format"))
+            and (not choice.on_spark or columns_at_hand(files, local_format))
+        ):
             check_columns(parsed, files, local_format, columns)
         if not quiet:
             typer.echo(str(choice), err=True)

@@ -87,12 +87,11 @@ def propagate(
 ) -> None:
     """Compute every window of the given partitions, ``width`` lanes at a time.
 
-    Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme of
-    a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
-    events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this takes
-    an automaton whose indexes are all FREE, without extremes.
-    A ``trace`` receives every vertex of one window. O(log n) per event, window and transition with one
-    comparison; memory for the events of ``width`` windows.
+    Numbers are of the kind of ``blank``. If ``latest`` is not empty it receives, per event, the largest first extreme
+    of a trend that ends there (where it started, for negation). If ``carried`` is not empty, windows go on from earlier
+    events: ``carried[window]`` holds the result and the total of each index so far, and is brought up to date; this
+    takes an automaton whose indexes are all FREE, without extremes. A ``trace`` receives every vertex of one window.
+    O(log n) per event, window and transition with one comparison; memory for the events of ``width`` windows.
     """
     way, area, extra = _ready(automaton, input_, lanes, partitions, width)
     goal = Goal(automaton.slots, width, blank, results, latest, carried)
