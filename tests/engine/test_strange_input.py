@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pandas as pd
@@ -27,7 +27,9 @@ def test_a_polars_frame_may_have_text_everywhere(kind: Any, strategy: Any) -> No
 
 
 @STRATEGIES
-@pytest.mark.parametrize("type_", [pa.timestamp(u, z) for u in ("s", "us", "ns") for z in (None, "UTC")] + [pa.date32()])
+@pytest.mark.parametrize(
+    "type_", [pa.timestamp(u, z) for u in ("s", "us", "ns") for z in (None, "UTC")] + [pa.date32()]
+)
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
@@ -56,8 +58,10 @@ def test_time_stamps_of_other_units_and_zones_meet(strategy: Any) -> None:
         {
             "type": ["A", "A"],
             "time": [1, 2],
-            "t": pa.array([datetime(2024, 1, 1), datetime(9000, 1, 1)], pa.timestamp("us", "UTC")),
-            "u": pa.array([datetime(2024, 1, 1), datetime(2024, 1, 2)], pa.timestamp("ns")),
+            "t": pa.array(
+                [datetime(2024, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")
+            ),
+            "u": pa.array([date(2024, 1, 1), date(2024, 1, 2)]).cast(pa.timestamp("ns")),
         }
     )
     for where, expected in (("A.t = A.u", 1), ("A.u < NEXT(A).t", 3), ("A.t >= A.u", 3)):
@@ -66,7 +70,7 @@ def test_time_stamps_of_other_units_and_zones_meet(strategy: Any) -> None:
 
 
 def test_a_literal_that_is_no_time_is_named() -> None:
-    events = pa.table({"type": ["A"], "time": [1], "t": pa.array([datetime(2024, 1, 1)])})
+    events = pa.table({"type": ["A"], "time": [1], "t": pa.array([date(2024, 1, 1)])})
     with pytest.raises(GretaError, match="yesterday"):
         aggregate(events, "RETURN COUNT(*) PATTERN A WHERE A.t < 'yesterday'")
 

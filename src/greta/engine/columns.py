@@ -100,10 +100,11 @@ class Columns:
         if (name, double) not in self._extremes:
             array = self.attribute(name)
             codes, decode = encode(array)
+            compared: NDArray[Any] = codes
             if double:
-                codes, decode = _in_doubles(array, codes, decode)
+                compared, decode = _in_doubles(array, codes, decode)
             type_ = extreme_type(self.table.schema.field(name).type)
-            self._extremes[name, double] = codes, decode if array.type == type_ else _converting(decode, type_)
+            self._extremes[name, double] = compared, decode if array.type == type_ else _converting(decode, type_)
         return self._extremes[name, double]
 
     def weights(self, name: str) -> NDArray[Any]:

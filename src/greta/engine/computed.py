@@ -68,7 +68,7 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
         if all(isinstance(value, float) for value in values.values()):
             # A row of doubles is computed in doubles, whatever the size of other rows.
             with np.errstate(all="ignore"):
-                number = float(_in_doubles(expression, {name: np.float64(v) for name, v in values.items()}))
+                number = float(_in_doubles(expression, {name: np.asarray(v) for name, v in values.items()}))
             result[row] = None if math.isnan(number) else number
         else:
             result[row] = _exactly(expression, lambda name, values=values: exact(values[name]))  # type: ignore[misc]

@@ -167,7 +167,7 @@ class Compiler:
         result = np.full(len(self.time), weight.constant, dtype=dtype)
         largest = abs(weight.constant)
         for name, coefficient in weight.attributes:
-            values = self.columns.weights(name) if self.double else self._parts(name)
+            values: NDArray[Any] = self.columns.weights(name) if self.double else self._parts(name)
             largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
             result += coefficient * values[self.frame.rows].astype(dtype)
         if weight.seconds:

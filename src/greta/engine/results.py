@@ -152,7 +152,8 @@ def _order(merged: Merged) -> Int:
 
 def _whole(column: NDArray[np.float64]) -> bool:
     """Whether any sum of these doubles is exact in any order."""
-    return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
+    with np.errstate(over="ignore"):
+        return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
 
 
 def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
@@ -333,7 +334,7 @@ def _deviations(
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = sums / values
             return np.sqrt(np.maximum(squares / values - mean * mean, 0.0)), some
-    deviations = []
+    deviations: list[Any] = []
     for square, total, count in zip(squares.tolist(), sums.tolist(), values.tolist(), strict=True):
         if count and all(isinstance(value, float) for value in (square, total, count)):
             # As in a column of doubles, which this would be if no other row were large.

@@ -156,9 +156,7 @@ class Execution:
         (prepared,) = self._prepared
         (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
         count = len(runs.first_window)
-        results = Results(
-            np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8)
-        )
+        results = Results(np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8))
         at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds)
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)

@@ -18,9 +18,7 @@ _Terms = dict[bool, list[tuple[int, Expression]]]
 """Summands with their factors, of the earlier event (False) and of the later one (True)."""
 
 
-def separated(
-    comparison: Comparison, is_whole: Callable[[Expression], bool]
-) -> tuple[Expression, Expression] | None:
+def separated(comparison: Comparison, is_whole: Callable[[Expression], bool]) -> tuple[Expression, Expression] | None:
     """(what the earlier event, what the later event is compared by); None where there is no such form.
 
     ``is_whole`` says of an expression over one event whether its values are integers.
@@ -45,8 +43,9 @@ def _collect(expression: Expression, factor: int, terms: _Terms, is_whole: Calla
             return _collect(left, factor, terms, is_whole) and _collect(right, factor, terms, is_whole)
         case Arithmetic(operator="-", left=left, right=right):
             return _collect(left, factor, terms, is_whole) and _collect(right, -factor, terms, is_whole)
-        case Arithmetic(operator="*", left=Number(value=int(value)), right=operand) | Arithmetic(
-            operator="*", left=operand, right=Number(value=int(value))
+        case (
+            Arithmetic(operator="*", left=Number(value=int(value)), right=operand)
+            | Arithmetic(operator="*", left=operand, right=Number(value=int(value)))
         ):
             return _collect(operand, factor * value, terms, is_whole)
         case _:

@@ -79,7 +79,7 @@ def _from_mappings(rows: list[Any]) -> pa.Table:
                 "hint: encode it with errors='replace' first"
             ) from error
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            if all(value is None or type(value) is int and abs(value) < 10**WIDE.precision for value in values):
+            if all(value is None or (type(value) is int and abs(value) < 10**WIDE.precision) for value in values):
                 columns[name] = wide_integers(values)
                 continue
             try:

@@ -24,7 +24,6 @@ from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 
 
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
     """A row of the input. ``variables`` are those it may take, by its type, local predicates and scopes."""
@@ -145,7 +144,9 @@ class Stream:
                 self._values[attribute] = [None if count is None else count * factor for count in counts]
             elif pa.types.is_decimal(array.type):
                 exact = (None if value is None else Fraction(value) for value in array.to_pylist())
-                self._values[attribute] = [value.numerator if value and value.denominator == 1 else value for value in exact]
+                self._values[attribute] = [
+                    value.numerator if value and value.denominator == 1 else value for value in exact
+                ]
             else:
                 self._values[attribute] = array.to_pylist()
         return self._values[attribute]
