@@ -12,6 +12,7 @@ import pytest
 from greta import aggregate
 from greta.datasets.loaders import load
 from greta.engine.job import Job
+from greta.errors import DataError
 
 STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])
 NUMBERS = pytest.mark.parametrize("numbers", ["double", "exact"])
@@ -169,3 +170,10 @@ def test_extremes_keep_the_type_of_dates_and_small_numbers(x: pa.Array, numbers:
     assert answer.schema.types[2:] == [x.type] * 2
     job = Job.bind(query, stream(x).schema, numbers=numbers)
     assert job.finish(job.partials(stream(x))).equals(answer)
+
+
+def test_values_of_trends_of_large_integers_are_exact_or_refused() -> None:
+    query = "RETURN MAX(SUM(A.x)) AS high PATTERN A"
+    assert column(aggregate(stream(pa.array([2**61 + 1, 3])), query, numbers="exact"), "high") == [str(2**61 + 1)]
+    with pytest.raises(DataError, match="does not fit 64 bits"):
+        aggregate(stream(pa.array([2**64 - 1], pa.uint64())), query, numbers="exact")

@@ -180,12 +180,15 @@ class Compiler:
 
     def _parts(self, name: str) -> NDArray[np.int64]:
         """The part of an attribute's integers that this pass is for."""
-        parts = self.columns.limbs(name)
-        if len(parts) > 1 and not self.split:
+        if not self.split:
+            values = self.columns.weights(name)
+            if values.dtype == np.int64:
+                return values
             raise DataError(
                 f"a value of a trend does not fit 64 bits: {name} is too large\n"
                 "hint: leave numbers='exact' out, or use a smaller unit"
             )
+        parts = self.columns.limbs(name)
         return parts[self.limb] if self.limb < len(parts) else np.zeros_like(parts[0])
 
     def _seconds(self) -> NDArray[Any]:
