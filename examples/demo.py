@@ -37,9 +37,7 @@ def demo() -> None:
     say(f"\n1. {EVENTS:,} trades of 20 companies, about three hours, into {stock}")
     datasets.write(datasets.stock_batches(EVENTS, companies=20, rate=20.0), stock)
 
-    say(
-        "2. Spark, on this machine, counts the trends per sector in windows of 10 minutes, a new window every 10 seconds"
-    )
+    say("2. Spark, on this machine, counts the trends per sector in windows of 10 minutes, a new one every 10 seconds")
     say(f"   $ greta run {query} -i {stock} --engine spark --show 12 --plot …\n")
     try:
         main(["run", str(query), "--input", str(stock), "--engine", "spark", "--show", "12", "--plot", f"{OUT}/q1.png"])

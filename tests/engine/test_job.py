@@ -163,10 +163,10 @@ def test_a_job_that_was_sent_elsewhere_gives_the_same_rows(numbers: Any) -> None
     assert isinstance(pickle.loads(pickle.dumps(stored)), StreamJob)
 
 
-def test_unsigned_numbers_stay_whole_while_they_fit() -> None:
+def test_unsigned_numbers_stay_whole() -> None:
     query = "RETURN SUM(A.x) AS total PATTERN A"
-    for largest, total in ((2**62, str(2**62 + 9)), (2**63, float(2**63 + 9))):
+    for largest in (2**62, 2**63, 2**64 - 1):
         events = as_type("x", pa.array([largest, 2, 3, 4, 6], pa.uint64()))
         for strategy in ("auto", "graph"):
             rows = greta.aggregate(events, query, numbers="exact", strategy=strategy)
-            assert rows["total"].to_pylist() == [total]
+            assert rows["total"].to_pylist() == [str(largest + 9)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -49,9 +50,9 @@ class Source:
                 case "parquet":
                     return pyarrow.parquet.read_table(self.path, columns=columns, partitioning=None)
                 case "csv":
-                    return self._read_csv(columns, as_text)
+                    return self._with_integers(self._read_csv(columns, as_text), self._csv_texts)
                 case "jsonl":
-                    return self._read_json().select(columns)
+                    return self._with_integers(self._read_json().select(columns), self._json_texts)
 
     def convert(self, values: pa.ChunkedArray, target: pa.DataType, column: str) -> pa.ChunkedArray:
         """Cast a column; the first value that resists is reported with its place."""
@@ -94,6 +95,28 @@ class Source:
             )
         except pa.ArrowInvalid as error:
             self._explain_csv(error)
+
+    def _with_integers(self, table: pa.Table, texts: Callable[[str], pa.ChunkedArray]) -> pa.Table:
+        """The table with integers beyond 63 bits as such, where Arrow took them for doubles.
+
+        Only a column with a number of that size is looked at again, as ``texts`` gives it.
+        """
+        for at, name in enumerate(table.column_names):
+            values = table.column(at)
+            if not pa.types.is_float64(values.type) or not _is_large(values):
+                continue
+            text = texts(name)
+            if pc.all(pc.match_substring_regex(text, r"^\s*[+-]?\d{1,76}\s*$")).as_py():
+                table = table.set_column(at, name, _integers(pc.utf8_trim_whitespace(text)))
+        return table
+
+    def _csv_texts(self, column: str) -> pa.ChunkedArray:
+        return self._read_csv([column], {column}).column(0)
+
+    def _json_texts(self, column: str) -> pa.ChunkedArray:
+        """Numbers of a column as they are written."""
+        rows = (json.loads(text, parse_int=str, parse_float=str).get(column) for _, text in self._json_lines())
+        return pa.chunked_array([pa.array(rows, type=pa.string())])
 
     def _explain_csv(self, error: pa.ArrowInvalid) -> NoReturn:
         """Find the line that Arrow, reading blocks in parallel, could not name."""
@@ -168,6 +191,20 @@ def _readable(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or error
         raise DataError(f"{path}: cannot be read: {reason}\nhint: check the path") from error
+
+
+def _is_large(values: pa.ChunkedArray) -> bool:
+    extremes = pc.min_max(values)
+    low, high = extremes["min"].as_py(), extremes["max"].as_py()
+    return low is not None and math.isfinite(high - low) and (high >= 2.0**63 or low <= -(2.0**63))
+
+
+def _integers(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Digits as unsigned numbers, or as decimals where they do not fit 64 bits or some are negative."""
+    try:
+        return text.cast(pa.uint64())
+    except pa.ArrowInvalid:
+        return text.cast(pa.decimal256(76, 0))
 
 
 def _first_failure(values: pa.ChunkedArray, target: pa.DataType) -> int:

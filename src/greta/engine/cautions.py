@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from greta.engine.job import Job, plain_type
+from greta.engine.job import Job
 from greta.engine.prepared import Prepared
-from greta.engine.tables import attribute_type
+from greta.engine.tables import attribute_type, plain_type
 from greta.engine.times import epoch_unit, read_as
 from greta.lang.nodes import Attribute, Comparison, Equivalence
 from greta.lang.walk import walk

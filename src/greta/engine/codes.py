@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.tables import as_type, contiguous, without_nulls
+from greta.engine.tables import WIDE, as_type, contiguous, without_nulls
 from greta.kernels.layout import NOTHING
 
 if TYPE_CHECKING:
@@ -37,17 +37,18 @@ def encode(array: pa.Array) -> tuple[Codes, Decoder]:
 
 
 def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
-    """Codes of several columns that can be compared with each other."""
+    """Codes of several columns that can be compared with each other; time stamps are of one type."""
     types = {array.type for array in arrays}
     if any(pa.types.is_string(type_) for type_ in types):
         return _ranked(arrays, pa.string())
     if any(pa.types.is_floating(type_) for type_ in types):
         return [_float_codes(_double(array)) for array in arrays], _decode_floats
-    timestamps = [type_ for type_ in types if pa.types.is_timestamp(type_)]
-    if timestamps:
-        common = max(timestamps, key=lambda type_: ["s", "ms", "us", "ns"].index(type_.unit))
-        plain = [array.cast(common).view(pa.int64()) for array in arrays]
-        return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(common)
+    if any(pa.types.is_decimal(type_) for type_ in types):
+        return _decimal_codes(arrays)
+    if pa.types.is_timestamp(arrays[0].type):
+        type_ = arrays[0].type
+        plain = [array.view(pa.int64()) for array in arrays]
+        return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(type_)
     if any(pa.types.is_duration(type_) for type_ in types):
         plain = [array.cast(pa.duration("ns")).view(pa.int64()) for array in arrays]
         return [_plain_codes(array) for array in plain], lambda codes: pa.array(codes).cast(pa.duration("ns"))
@@ -90,6 +91,22 @@ def double_codes(numbers: NDArray[np.float64]) -> Codes:
 def _decode_floats(codes: Codes) -> pa.Array:
     bits = codes ^ ((codes >> 63) & np.int64(2**63 - 1))
     return pa.array(bits.view(np.float64))
+
+
+def _decimal_codes(arrays: tuple[pa.Array, ...]) -> tuple[list[Codes], Decoder]:
+    """Decimals and integers as places among all values, none of them rounded."""
+    if len({array.type for array in arrays}) == 1:
+        return _ranked(arrays, arrays[0].type)
+    scale = max(getattr(array.type, "scale", 0) for array in arrays)
+    try:
+        return _ranked(arrays, pa.decimal256(WIDE.precision, scale))
+    except pa.ArrowInvalid:
+        # Numbers with so many digits on both sides of the point that no type holds all of them.
+        lists = [array.to_pylist() for array in arrays]
+        values = sorted({value for values in lists for value in values if value is not None})
+        place = {value: at for at, value in enumerate(values)} | {None: int(NOTHING)}
+        codes = [np.array([place[value] for value in values], dtype=np.int64) for values in lists]
+        return codes, lambda chosen: pa.array([values[at] for at in chosen.tolist()])
 
 
 def _ranked(arrays: tuple[pa.Array, ...] | list[pa.Array], type_: pa.DataType) -> tuple[list[Codes], Decoder]:

@@ -10,14 +10,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
-from greta.engine.tables import contiguous, without_nulls
-from greta.engine.values import evaluate, prepare
+from greta.engine.instants import instants_alike
+from greta.engine.tables import contiguous, extreme_type, without_nulls
+from greta.engine.values import evaluate, is_whole, prepare
 from greta.kernels.layout import NOTHING
 from greta.lang.nodes import Attribute, Expression
 from greta.plan.conditions import attributes, rebuilt
 
 _EXACT = 2**53
 """Integers up to this are doubles without a loss."""
+
+LIMB = 60
+"""Bits of a part of a wide integer: small enough that kernels take it as a weight."""
 
 
 @dataclass(slots=True)
@@ -28,6 +32,7 @@ class Columns:
     _prepared: dict[str, pa.Array] = field(default_factory=dict)
     _codes: dict[Any, list[Codes]] = field(default_factory=dict)
     _extremes: dict[tuple[str, bool], tuple[NDArray[Any], Decoder]] = field(default_factory=dict)
+    _limbs: dict[str, list[NDArray[np.int64]]] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
@@ -54,6 +59,10 @@ class Columns:
         """An expression's values for every event."""
         return as_array(evaluate(expression, self.attribute), self.length)
 
+    def is_whole(self, expression: Expression) -> bool:
+        """Whether an expression's values are integers."""
+        return is_whole(self.evaluate(expression).type)
+
     def holds(self, condition: Expression) -> NDArray[np.bool_]:
         """Where a condition is true; NULL is not."""
         truth = self.evaluate(condition)
@@ -68,10 +77,8 @@ class Columns:
                 self._codes[key] = [codes, codes]
             else:
                 left, right = self.evaluate(previous), self.evaluate(next_)
-                if pa.types.is_timestamp(left.type) and pa.types.is_string(right.type):
-                    right = right.cast(left.type)
-                elif pa.types.is_timestamp(right.type) and pa.types.is_string(left.type):
-                    left = left.cast(right.type)
+                if left.type != right.type and (pa.types.is_timestamp(left.type) or pa.types.is_timestamp(right.type)):
+                    left, right = instants_alike(left, right)
                 self._codes[key] = encode_together(left, right)[0]
         left_codes, right_codes = self._codes[key]
         return left_codes, right_codes
@@ -91,20 +98,32 @@ class Columns:
         everything else is as good as its rank.
         """
         if (name, double) not in self._extremes:
-            codes, decode = encode(self.attribute(name))
-            self._extremes[name, double] = (
-                _in_doubles(self.attribute(name), codes, decode) if double else (codes, decode)
-            )
+            array = self.attribute(name)
+            codes, decode = encode(array)
+            compared: NDArray[Any] = codes
+            if double:
+                compared, decode = _in_doubles(array, codes, decode)
+            type_ = extreme_type(self.table.schema.field(name).type)
+            self._extremes[name, double] = compared, decode if array.type == type_ else _converting(decode, type_)
         return self._extremes[name, double]
-
-    def is_integer(self, name: str) -> bool:
-        """Whether sums of the attribute are whole numbers."""
-        return bool(pa.types.is_integer(self.attribute(name).type))
 
     def weights(self, name: str) -> NDArray[Any]:
         """The attribute's values with 0 for NULL, in int64 or float64."""
         array = self.attribute(name)
+        if pa.types.is_decimal(array.type):
+            array = array.cast(pa.float64())
         return without_nulls(array, 0)
+
+    def limbs(self, name: str) -> list[NDArray[np.int64]]:
+        """A whole number's parts, the least significant first: it is the sum of ``part << (LIMB * place)``.
+
+        One part where all values are fit to be weights, which is nearly always.
+        """
+        if name not in self._limbs:
+            array = self.attribute(name)
+            whole = without_nulls(array, 0)
+            self._limbs[name] = _limbs(whole) if len(whole) else [np.empty(0, dtype=np.int64)]
+        return self._limbs[name]
 
     def valid(self, name: str) -> NDArray[np.bool_] | None:
         """Where the attribute is not NULL; None: everywhere."""
@@ -126,6 +145,21 @@ def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArra
     ranked = np.unique(codes[~null])
     ranks = np.where(null, -np.inf, np.searchsorted(ranked, codes)).astype(np.float64)
     return ranks, lambda numbers: decode(ranked[numbers.astype(np.int64)] if len(ranked) else codes[:0])
+
+
+def _converting(decode: Decoder, type_: pa.DataType) -> Decoder:
+    return lambda codes: decode(codes).cast(type_)
+
+
+def _limbs(whole: NDArray[Any]) -> list[NDArray[np.int64]]:
+    if whole.dtype == np.int64 and whole.max() < 2**LIMB and whole.min() >= -(2**LIMB):
+        return [whole]
+    rest = whole if whole.dtype == np.int64 else np.array([int(value) for value in whole], dtype=object)
+    parts = []
+    while rest.max() >= 2**LIMB or rest.min() < -(2**LIMB):
+        parts.append((rest & (2**LIMB - 1)).astype(np.int64))
+        rest = rest >> LIMB
+    return [*parts, rest.astype(np.int64)]
 
 
 def negated(codes: NDArray[Any]) -> NDArray[Any]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from greta.engine.codes import Decoder
 from greta.engine.frames import Stream
-from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block
+from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block, require_result
 from greta.engine.run import Execution
 from greta.plan.measures import Combine
 from greta.plan.nodes import Plan
@@ -24,7 +24,12 @@ def merged_groups(stream: Stream) -> tuple[Merged, Groups]:
     plan = stream.plan
     execution = Execution(stream, stream.job.numbers)
     groups = group_partitions(stream, execution.frame, execution.scopes)
-    parts = [merge_block(plan, block, groups) for block in execution.blocks()]
+    parts: list[Merged] = []
+    count = 0
+    for block in execution.blocks():
+        parts.append(merge_block(plan, block, groups))
+        count += len(parts[-1].window)
+        require_result(count)
     if not parts:
         return _nothing(plan), groups
     return (join(parts) if groups.whole or len(parts) == 1 else merge(parts)), groups

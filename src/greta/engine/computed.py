@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, assert_never
 
@@ -61,8 +62,18 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
         with np.errstate(all="ignore"):
             return np.broadcast_to(_in_doubles(expression, columns), (rows,)).astype(np.float64)
     result = np.empty(rows, dtype=object)
+    if not columns:
+        result[:] = [_exactly(expression, exact)] * rows
+        return result
     for row in range(rows):
-        result[row] = _exactly(expression, lambda name, row=row: exact(columns[name][row]))  # type: ignore[misc]
+        values = {name: column[row] for name, column in columns.items()}
+        if all(isinstance(value, float) for value in values.values()):
+            # A row of doubles is computed in doubles, whatever the size of other rows.
+            with np.errstate(all="ignore"):
+                number = float(_in_doubles(expression, {name: np.asarray(v) for name, v in values.items()}))
+            result[row] = None if math.isnan(number) else number
+        else:
+            result[row] = _exactly(expression, lambda name, values=values: exact(values[name]))  # type: ignore[misc]
     return result
 
 
@@ -78,9 +89,15 @@ def _constant(value: Exact, rows: int) -> Numbers:
 
 def to_arrow(values: Numbers) -> pa.Array:
     """A DOUBLE column: fractions are rounded once, what is too large is infinite."""
-    if values.dtype == object:
-        values = np.array([math.nan if v is None else to_double(v) for v in values.tolist()], dtype=np.float64)
+    values = in_doubles(values)
     return pa.array(values, mask=np.isnan(values))
+
+
+def in_doubles(values: Numbers) -> NDArray[np.float64]:
+    """The nearest doubles, NaN for NULL."""
+    if values.dtype == np.float64:
+        return values
+    return np.array([math.nan if v is None else to_double(v) for v in values.tolist()], dtype=np.float64)
 
 
 def to_double(value: Any) -> float:
@@ -95,6 +112,8 @@ def exact(value: Any) -> Exact:
     """A number without rounding; NaN is NULL."""
     if value is None or isinstance(value, int | Fraction):
         return value
+    if isinstance(value, Decimal):
+        return Fraction(value)
     number = float(value) if not isinstance(value, np.integer) else int(value)
     if isinstance(number, int):
         return number
@@ -255,10 +274,22 @@ def _numeric(expression: Expression, numbers: Callable[[str], Numbers | None]) -
 
 
 def _compared(sign: str, left: Numbers, right: Numbers) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Exact numbers compare exactly; where a double meets one, both are doubles."""
     compare = _COMPARE[sign]
-    if left.dtype == np.float64 and right.dtype == np.float64:
+    if left.dtype == np.float64 or right.dtype == np.float64:
+        left, right = (side if side.dtype == np.float64 else in_doubles(side) for side in (left, right))
         return compare(left, right), ~(np.isnan(left) | np.isnan(right))
-    pairs = [(exact(a), exact(b)) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    pairs = [_alike(a, b) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
     known = np.array([a is not None and b is not None for a, b in pairs], dtype=bool)
     truth = np.array([bool(compare(a, b)) if k else False for (a, b), k in zip(pairs, known, strict=True)], dtype=bool)
     return truth, known
+
+
+def _alike(a: Any, b: Any) -> tuple[Exact, Exact]:
+    """Two numbers that can be compared: both exact, or both doubles if one of them is."""
+    if a is None or b is None:
+        return None, None
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = to_double(a), to_double(b)
+        return (None, None) if math.isnan(a) or math.isnan(b) else (a, b)
+    return exact(a), exact(b)

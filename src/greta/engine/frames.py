@@ -69,7 +69,6 @@ class Stream:
     def of(job: Job, events: pa.Table | Prepared, cut: Cut | None = None) -> Stream:
         """Read times and types, apply local predicates, number and sort partitions."""
         prepared = events if isinstance(events, Prepared) else Prepared(job, events)
-        job = job.settled(prepared.table)
         plan, clock = job.plan, job.clock
         columns, instants = prepared.columns, prepared.instants
         if plan.window is not None:

@@ -7,17 +7,22 @@ a cluster run the one that was bound where the query was asked. Binding needs no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from greta.engine.tables import attribute_type, require_column, require_event_types, schema_of
+from greta.engine.tables import (
+    attribute_type,
+    extreme_type,
+    plain_type,
+    require_column,
+    require_event_types,
+    schema_of,
+)
 from greta.engine.times import Clock
-from greta.engine.values import prepare
-from greta.errors import GretaError, SchemaError
+from greta.errors import GretaError, QueryMeaningError, QuerySyntaxError, SchemaError, Span
 from greta.lang.nodes import Query
 from greta.plan.analyze import analyze
 from greta.plan.measures import Combine, Measure
@@ -34,7 +39,8 @@ WINDOW = "window"
 """The column of a partial row that holds its window's number."""
 
 _NUMBERS = get_args(Numbers)
-_LARGEST = 2**63 - 1
+_MOST_SCOPES = 62
+"""Scopes are bits of a 64-bit number with a sign."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,12 @@ class Job:
         plan = _plan(query, schema)
         for name in plan.attributes:
             require_column(schema, name, "attribute", "AS")
+        if len(plan.partitioning.scopes) > _MOST_SCOPES:
+            raise QueryMeaningError(
+                f"{len(plan.partitioning.scopes)} attributes are asked to agree for some variables alone, "
+                f"and {_MOST_SCOPES} is the most",
+                hint="write [a] instead of [A.a] where all events have the attribute",
+            )
         columns = dict.fromkeys((time, type, *plan.attributes))
         job = Job(plan, pa.schema([schema.field(name) for name in columns]), time, type, numbers)
         require_event_types(schema, type)
@@ -141,9 +153,9 @@ class Job:
                 fields.append(pa.field(f"wide_{at}", pa.string()))
         return pa.schema(fields)
 
-    def _extreme_type(self, attribute: str | None) -> pa.DataType:
+    def _extreme_type(self, attribute: str) -> pa.DataType:
         """The type in which MIN and MAX return an attribute's values."""
-        return prepare(pa.chunked_array([], type=self.schema.field(attribute).type)).type
+        return extreme_type(self.schema.field(attribute).type)
 
     def run(self, events: pa.Table | Prepared, cut: Cut | None = None) -> pa.Table:
         """All rows over a table of events, or those of the windows that ``cut`` names."""
@@ -165,21 +177,6 @@ class Job:
 
         return finish_partials(self, parts)
 
-    def settled(self, table: pa.Table) -> Job:
-        """The job for these very events: unsigned numbers that do not fit 63 bits count as floating-point ones."""
-        schema = self.schema
-        for at, type_ in enumerate(schema.types):
-            if pa.types.is_uint64(type_) and schema.names[at] in self.plan.attributes:
-                largest = pc.max(table.column(schema.names[at])).as_py()
-                if largest is not None and largest > _LARGEST:
-                    schema = schema.set(at, schema.field(at).with_type(pa.float64()))
-        return self if schema is self.schema else replace(self, schema=schema)
-
-
-def plain_type(type_: pa.DataType) -> pa.DataType:
-    """The type of a column's values, dictionary or not."""
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
-
 
 def _plan(query: Query | str | Plan, schema: pa.Schema) -> Plan:
     """The plan of a query for events of a schema: itself where it is one that was made for such events."""
@@ -193,8 +190,19 @@ def _plan(query: Query | str | Plan, schema: pa.Schema) -> Plan:
             raise _misfit(query, strange[0], schema)
         return completed
     if isinstance(query, str):
+        _require_unicode(query)
         return _analyzed(query, schema)
     return _analyzed(query.query if isinstance(query, Plan) else query, schema)
+
+
+def _require_unicode(query: str) -> None:
+    """Raise QuerySyntaxError for halves of characters, which no text of events can hold."""
+    try:
+        query.encode()
+    except UnicodeEncodeError as error:
+        raise QuerySyntaxError(
+            "this is no character, but a half of one", span=Span(error.start, error.end), text=query
+        ) from error
 
 
 def _strangers(plan: Plan, kinds: Mapping[str, AttributeType], schema: pa.Schema) -> list[str]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from greta.engine.limits import require_rows
 from greta.engine.tables import as_type
 from greta.kernels.sorting import argsort, is_sorted, number_densely, order_by_group
 
@@ -140,6 +141,11 @@ def split_by_scope(
     part_partition, part_value = parts // width, parts % width - 1
     per_partition = np.searchsorted(part_partition, np.arange(count + 1))
     copies = np.diff(per_partition)[partition[spread]]
+    require_rows(
+        int(copies.sum()),
+        "every value of a scope such as [A.x] needs a copy of the events that have no say in it",
+        "write [x] instead of [A.x] where all events have the attribute, or shorten the stream",
+    )
     source = np.repeat(spread, copies)
     first = np.repeat(per_partition[partition[spread]], copies)
     step = np.arange(len(source)) - np.repeat(np.cumsum(copies) - copies, copies)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from greta.engine.codes import Codes
 from greta.engine.columns import Columns, negated, plain, sides
 from greta.engine.partitions import Frame
+from greta.engine.separation import separated
 from greta.engine.times import Clock
 from greta.engine.values import as_double
 from greta.errors import DataError
@@ -125,6 +126,10 @@ class Compiler:
     """In the order of the frame, in units of the clock."""
     clock: Clock
     double: bool
+    split: bool = False
+    """Whether integers that are too large to be weights are taken apart."""
+    limb: int = 0
+    """Which part of them this is for."""
     codes: Store = field(default_factory=Store)
     values: Store = field(default_factory=Store)
     weights: Store = field(default_factory=Store)
@@ -164,7 +169,7 @@ class Compiler:
         result: NDArray[Any] = np.full(len(self.time), weight.constant, dtype=dtype)
         largest = float(abs(weight.constant))
         for name, coefficient in weight.attributes:
-            values = self.columns.weights(name)
+            values: NDArray[Any] = self.columns.weights(name) if self.double else self._parts(name)
             largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
             result += coefficient * values[self.frame.rows].astype(dtype)
         if weight.seconds:
@@ -178,6 +183,19 @@ class Compiler:
         weights = self.weights.arrays[column]
         if not self.double and np.abs(weights.astype(np.float64)).sum() >= _LARGEST_INTEGER / 2:
             raise _too_large()
+
+    def _parts(self, name: str) -> NDArray[np.int64]:
+        """The part of an attribute's integers that this pass is for."""
+        if not self.split:
+            values = self.columns.weights(name)
+            if values.dtype == np.int64:
+                return values
+            raise DataError(
+                f"a value of a trend does not fit 64 bits: {name} is too large\n"
+                "hint: leave numbers='exact' out, or use a smaller unit"
+            )
+        parts = self.columns.limbs(name)
+        return parts[self.limb] if self.limb < len(parts) else np.zeros_like(parts[0])
 
     def _seconds(self) -> NDArray[Any]:
         """Seconds since the first event of the partition: lengths of time do not depend on when it was."""
@@ -456,6 +474,9 @@ class _Template:
                 elif a <= {True} and b <= {False}:
                     pair = self.compiler.comparands(right, left)
                     self.program += [op.COMPARE_CODES, self._comparison(pair, OPERATORS[_MIRRORED[operator]])]
+                elif (apart := separated(condition, self.compiler.columns.is_whole)) is not None:
+                    pair = self.compiler.comparands(*apart)
+                    self.program += [op.COMPARE_CODES, self._comparison(pair, OPERATORS[operator])]
                 else:
                     self._emit_number(left)
                     self._emit_number(right)

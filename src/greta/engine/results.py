@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from greta.engine.codes import Decoder, double_codes
 from greta.engine.columns import Columns
 from greta.engine.computed import compute, keeps, square_root, to_arrow, to_double
+from greta.engine.limits import require_rows
 from greta.engine.tables import contiguous
+from greta.engine.values import prepare
 from greta.kernels.layout import NOTHING
 from greta.plan.measures import Measure
 from greta.plan.nodes import Finish, Output, Plan
@@ -89,6 +91,7 @@ def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     runs = block.runs
     alive = np.flatnonzero(values.adds[0] != 0)
     lengths = (runs.last_window - runs.first_window + 1)[alive]
+    require_result(int(lengths.sum()))
     rows = np.repeat(alive, lengths)
     step = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     window = runs.first_window[rows] + step
@@ -100,6 +103,11 @@ def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
         {at: column[rows] for at, column in values.maxes.items()},
     )
     return merged if groups.whole else merge([merged])
+
+
+def require_result(rows: int) -> None:
+    """Raise DataError where an answer of so many rows is more than may be made."""
+    require_rows(rows, "the answer is too long", "let windows slide further, or ask for fewer groups")
 
 
 def join(parts: list[Merged]) -> Merged:
@@ -144,7 +152,8 @@ def _order(merged: Merged) -> Int:
 
 def _whole(column: NDArray[np.float64]) -> bool:
     """Whether any sum of these doubles is exact in any order."""
-    return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
+    with np.errstate(over="ignore"):
+        return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
 
 
 def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
@@ -153,12 +162,31 @@ def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
     if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() >= 2.0**62:
         column = column.astype(object)
     if column.dtype == object:
-        return np.array([_total(values) for values in np.split(column, first[1:])], dtype=object)
-    return np.add.reduceat(column, first)
+        return _objects([_total(values) for values in np.split(column, first[1:])])
+    if column.dtype == np.int64:
+        return np.add.reduceat(column, first)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.add.reduceat(column, first)
+    beyond = np.flatnonzero(~np.isfinite(sums))
+    if not len(beyond):
+        return np.asarray(sums)
+    # Doubles that overflow only when they meet: their sum is still needed for averages.
+    exact = sums.astype(object)
+    ends = np.append(first[1:], len(column))
+    exact[beyond] = _objects([_total(column[first[at] : ends[at]]) for at in beyond])
+    return exact
 
 
 def _total(values: NDArray[Any]) -> Any:
-    """The exact sum of integers, fractions and doubles of any size; an infinite one where a double is infinite."""
+    """The exact sum of integers, fractions and doubles of any size; an infinite one where a double is infinite.
+
+    Doubles among themselves add up as doubles, as they would if no other row were large, unless that overflows.
+    """
+    if all(isinstance(value, float) for value in values):
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = float(np.add.reduceat(values.astype(np.float64), [0])[0])
+        if math.isfinite(total):
+            return total
     infinite = [value for value in values if isinstance(value, float) and not math.isfinite(value)]
     if infinite:
         return sum(infinite)
@@ -191,7 +219,7 @@ def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: 
     def values(name: str) -> pa.Array:
         if name in grouped:
             return Columns(pa.table(grouped)).attribute(name)
-        return numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name))
+        return prepare(numbers.column(outputs[name])) if name in outputs else to_arrow(numbers.of(name))
 
     keep = keeps(plan.having, lambda name: None if name in grouped else numbers.of_output(name), values, count)
     return table if keep.all() else table.filter(pa.array(keep))
@@ -226,7 +254,7 @@ class _Rows:
         output = next((o for o in self.job.plan.outputs if o.name == name), None)
         if output is not None and output.measures[0] in self.decoders:
             type_ = self.column(output).type
-            if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+            if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
                 return None
         return self.of(name)
 

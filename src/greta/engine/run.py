@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
+from greta.engine.columns import LIMB
 from greta.engine.frames import Stream
 from greta.engine.job import Numbers
 from greta.engine.partitions import Frame
@@ -29,7 +30,7 @@ from greta.kernels.propagate import Results, count_windows, propagate
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
 from greta.plan.flows import Flow
-from greta.plan.measures import Combine, build_flow
+from greta.plan.measures import Combine, Measure, Total, build_flow
 from greta.plan.nodes import Place, Plan, Template
 
 Int = NDArray[np.int64]
@@ -83,6 +84,9 @@ class _Pass:
 
     measures: tuple[int, ...]
     double: bool
+    split: bool = False
+    """For sums of integers that are too large to be weights: each of their parts has a pass."""
+    limb: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class _Prepared:
 
     measures: tuple[int, ...]
     double: bool
+    limb: int
     flows: list[Flow]
     automata: list[Automaton]
     input: Input
@@ -121,7 +126,9 @@ class Execution:
 
     def _prepare(self, one: _Pass) -> _Prepared:
         stream = self.stream
-        compiler = Compiler(stream.columns, stream.bits, self.frame, self.time, stream.clock, one.double)
+        compiler = Compiler(
+            stream.columns, stream.bits, self.frame, self.time, stream.clock, one.double, one.split, one.limb
+        )
         measures = tuple(self.plan.measures[at] for at in one.measures)
         attributes = {name for measure in measures for name in measure.attributes}
         complete = frozenset(name for name in attributes if stream.columns.valid(name) is None)
@@ -130,7 +137,7 @@ class Execution:
             gaps = middle_gaps(stream, template, self.frame, barriers)
             flows.append(build_flow(measures, template.variables, complete))
             automata.append(compiler.compile(template, gaps, flows[-1]))
-        return _Prepared(one.measures, one.double, flows, automata, compiler.input())
+        return _Prepared(one.measures, one.double, one.limb, flows, automata, compiler.input())
 
     def blocks(self) -> Iterator[Block]:
         """Compute block after block of partitions."""
@@ -228,6 +235,8 @@ class Execution:
             for at, slot in zip(prepared.measures, flow.results, strict=True):
                 if self.plan.measures[at].combine is Combine.MAX:
                     values.maxes[at] = results.maxima[:, slot]
+                elif at and prepared.limb:
+                    values.adds[at] = values.adds[at] + (adds[slot].astype(object) << (LIMB * prepared.limb))
                 else:
                     values.adds.setdefault(at, adds[slot])
         return values
@@ -326,10 +335,18 @@ def _passes(stream: Stream, numbers: Numbers) -> list[_Pass]:
     if numbers == "double":
         return [_Pass(measures, double=True)]
     floating = stream.job.floating
-    passes = [_Pass(tuple(at for at in measures if at not in floating), double=False)]
+    parts = {at: _parts(stream, measure) for at, measure in enumerate(stream.plan.measures) if at not in floating}
+    large = tuple(at for at, count in parts.items() if count > 1)
+    passes = [_Pass(tuple(at for at in measures if at not in floating and at not in large), double=False)]
     if floating:
         passes.append(_Pass((0, *sorted(floating)), double=True))
+    passes += [_Pass((0, *large), False, True, limb) for limb in range(max(parts.values()))] if large else []
     return passes
+
+
+def _parts(stream: Stream, measure: Measure) -> int:
+    """How many parts the integers of a sum are taken apart into."""
+    return len(stream.columns.limbs(measure.attribute)) if isinstance(measure, Total) else 1
 
 
 def _numbers(words: NDArray[Any], slots: int, blank: Store) -> list[NDArray[Any]]:

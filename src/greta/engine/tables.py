@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.errors import DataError, SchemaError, did_you_mean
+from greta.errors import DataError, SchemaError, did_you_mean, visible
 from greta.plan.nodes import AttributeType
+
+WIDE = pa.decimal256(76, 0)
+"""The type of integers that do not fit 64 bits."""
 
 Events = Any
 """An Arrow table or record batch, a pandas or Polars frame, or a sequence of mappings."""
@@ -20,19 +24,42 @@ Events = Any
 def to_table(events: Events) -> pa.Table:
     """Read events as an Arrow table without copying columns where their owner lets us."""
     if isinstance(events, pa.Table):
-        return events
+        return _without_views(events)
     if isinstance(events, pa.RecordBatch):
-        return pa.Table.from_batches([events])
+        return _without_views(pa.Table.from_batches([events]))
     if hasattr(events, "__arrow_c_stream__"):
-        table = pa.table(events)
+        try:
+            table = pa.table(events)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise DataError(
+                f"the {type(events).__name__} cannot be read as a table: {visible(str(error))}\n"
+                "hint: give every column a name of its own and values of one type"
+            ) from error
         # pandas would hand over its index as a column.
-        return table.drop_columns([name for name in table.column_names if name.startswith("__index_level_")])
+        index = [name for name in table.column_names if name.startswith("__index_level_")]
+        return _without_views(table.drop_columns(index) if index else table)
     if isinstance(events, Iterable) and not isinstance(events, str | bytes | Mapping):
         return _from_mappings(list(events))
     raise DataError(
         f"cannot read events from {type(events).__name__}\n"
         "hint: pass an Arrow table, a pandas or Polars frame, or a list of dicts"
     )
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Text that comes as views, as from Polars, as plain text: few functions of Arrow take views."""
+    for at, type_ in enumerate(table.schema.types):
+        if pa.types.is_string_view(plain_type(type_)):
+            text = pa.dictionary(pa.int32(), pa.string()) if pa.types.is_dictionary(type_) else pa.string()
+            chunks = [_without_view(chunk) for chunk in table.column(at).chunks]
+            table = table.set_column(at, table.schema.names[at], pa.chunked_array(chunks, type=text))
+    return table
+
+
+def _without_view(array: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int32()), array.dictionary.cast(pa.string()))
+    return array.cast(pa.string())
 
 
 def _from_mappings(rows: list[Any]) -> pa.Table:
@@ -46,16 +73,33 @@ def _from_mappings(rows: list[Any]) -> pa.Table:
         values = [row.get(name) for row in rows]
         try:
             columns[name] = pa.array(values)
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"attribute {visible(str(name))} holds text that is not Unicode: {visible(str(error.object))!r}\n"
+                "hint: encode it with errors='replace' first"
+            ) from error
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            if all(value is None or (type(value) is int and abs(value) < 10**WIDE.precision) for value in values):
+                columns[name] = wide_integers(values)
+                continue
             try:
                 columns[name] = pa.array(values, type=pa.float64())
-            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 kinds = sorted({type(value).__name__ for value in values if value is not None})
                 raise DataError(
                     f"attribute {name} mixes values of types {', '.join(kinds)}\n"
                     "hint: give all events one type per attribute, and None where there is no value"
                 ) from error
-    return pa.table(columns)
+    try:
+        return pa.table(columns)
+    except (UnicodeEncodeError, TypeError) as error:
+        raise DataError("an attribute has a name that is no text in Unicode\nhint: rename it") from error
+
+
+def wide_integers(values: Sequence[int | None]) -> pa.Array:
+    """Integers of up to 76 digits as an array; NULL for larger ones."""
+    limit = 10**WIDE.precision
+    return pa.array([None if v is None or abs(v) >= limit else Decimal(v) for v in values], type=WIDE)
 
 
 def attribute_type(type_: pa.DataType) -> AttributeType | None:
@@ -64,7 +108,7 @@ def attribute_type(type_: pa.DataType) -> AttributeType | None:
         return attribute_type(type_.value_type)
     if pa.types.is_boolean(type_):
         return AttributeType.BOOLEAN
-    if pa.types.is_integer(type_) or pa.types.is_null(type_):
+    if pa.types.is_integer(type_) or pa.types.is_null(type_) or (pa.types.is_decimal(type_) and type_.scale <= 0):
         return AttributeType.INTEGER
     if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return AttributeType.FLOAT
@@ -73,6 +117,19 @@ def attribute_type(type_: pa.DataType) -> AttributeType | None:
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         return AttributeType.TIMESTAMP
     return None
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """The type of a column's values, dictionary or not."""
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def extreme_type(type_: pa.DataType) -> pa.DataType:
+    """The type in which MIN and MAX return a column's values: its own, and one kind of text for all kinds."""
+    type_ = plain_type(type_)
+    if attribute_type(type_) is AttributeType.TEXT:
+        return pa.string()
+    return pa.int64() if pa.types.is_null(type_) else type_
 
 
 def schema_of(schema: pa.Schema) -> dict[str, AttributeType]:

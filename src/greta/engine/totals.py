@@ -18,13 +18,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.frames import Cut, Stream
-from greta.engine.job import WINDOW, plain_type
+from greta.engine.job import WINDOW
 from greta.engine.partials import write_partials
 from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, merge
 from greta.engine.run import Execution, Runs
 from greta.engine.stream_jobs import StreamJob
-from greta.engine.tables import contiguous
+from greta.engine.tables import contiguous, plain_type
 from greta.engine.values import prepare
 from greta.plan.nodes import Plan
 
@@ -90,7 +90,7 @@ def _places(
     """Per row of totals: the run that it goes on in, and whether there is one. ``examples``: an event per partition."""
     keys = number_keys(
         [
-            pa.concat_arrays([prepare(totals.column(f"key_{at}")), prepare(examples.column(name))])
+            prepare(pa.chunked_array([*totals.column(f"key_{at}").chunks, *_plain(examples.column(name)).chunks]))
             for at, name in enumerate(job.common)
         ],
         totals.num_rows + examples.num_rows,
@@ -107,6 +107,10 @@ def _places(
     wanted = partition * span + (window - low)
     at = np.minimum(np.searchsorted(there, wanted), len(there) - 1)
     return at, (partition >= 0) & (there[at] == wanted)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(plain_type(column.type))
 
 
 def _words(totals: pa.Table) -> NDArray[np.float64]:

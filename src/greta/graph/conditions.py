@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from greta.engine.instants import NANOSECONDS, read_instants
 from greta.graph.events import Event, Stream
 from greta.graph.expressions import evaluate
 from greta.kernels.layout import NOTHING
@@ -116,5 +117,5 @@ def _instant(side: Expression, other: Expression, stream: Stream) -> Expression:
     type_ = stream.columns.attribute(other.name).type
     if not pa.types.is_timestamp(type_):
         return side
-    instant: Any = pa.scalar(side.value).cast(pa.timestamp("ns", type_.tz))
-    return Number(instant.value)
+    stamp: Any = read_instants(pa.scalar(side.value), type_.unit)
+    return Number(stamp.value * NANOSECONDS[stamp.type.unit])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import groupby
 from math import gcd
 from typing import Any
@@ -15,13 +16,12 @@ from typing import Any
 import pyarrow as pa
 
 from greta.engine.columns import Columns
+from greta.engine.instants import NANOSECONDS
 from greta.engine.job import Job
 from greta.engine.times import Clock, furthest_from_zero
 from greta.graph.totals import Weights
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
-
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +100,6 @@ class Stream:
     """A table of events under a plan: times, attributes, and which variables each event may take."""
 
     def __init__(self, job: Job, table: pa.Table) -> None:
-        job = job.settled(table)
         self.job = job
         self.plan = plan = job.plan
         self.columns = Columns(table)
@@ -136,13 +135,18 @@ class Stream:
         return frozenset(name for name in variables if all(holds[row] for holds in allowed[name]))
 
     def values(self, attribute: str) -> list[Any]:
-        """An attribute's value per row, None for NULL; time stamps as whole nanoseconds."""
+        """An attribute's value per row, None for NULL; time stamps as whole nanoseconds, decimals as exact numbers."""
         if attribute not in self._values:
             array = self.columns.attribute(attribute)
             if pa.types.is_timestamp(array.type):
-                factor = _NANOSECONDS[array.type.unit]
+                factor = NANOSECONDS[array.type.unit]
                 counts = array.view(pa.int64()).to_pylist()
                 self._values[attribute] = [None if count is None else count * factor for count in counts]
+            elif pa.types.is_decimal(array.type):
+                exact = (None if value is None else Fraction(value) for value in array.to_pylist())
+                self._values[attribute] = [
+                    value.numerator if value and value.denominator == 1 else value for value in exact
+                ]
             else:
                 self._values[attribute] = array.to_pylist()
         return self._values[attribute]

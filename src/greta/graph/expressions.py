@@ -80,9 +80,9 @@ def _float(number: int | Fraction) -> float:
 
 
 def _same_kind(left: object, right: object) -> tuple[object, object]:
-    if isinstance(left, float) and isinstance(right, int):
+    if isinstance(left, float) and isinstance(right, int | Fraction):
         return left, _float(right)
-    if isinstance(left, int) and isinstance(right, float):
+    if isinstance(left, int | Fraction) and isinstance(right, float):
         return _float(left), right
     return left, right
 
@@ -90,6 +90,8 @@ def _same_kind(left: object, right: object) -> tuple[object, object]:
 def _arithmetic(operator: ArithmeticOperator, left: object, right: object) -> object:
     if left is None or right is None:
         return None
+    # A decimal with a fraction is a float in arithmetic.
+    left, right = (_float(side) if isinstance(side, Fraction) else side for side in (left, right))
     left, right = _same_kind(left, right)
     assert isinstance(left, int | float)
     assert isinstance(right, int | float)

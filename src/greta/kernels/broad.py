@@ -1,6 +1,6 @@
 """Numbers of several words, which only ever get added: see ``numbers`` for what their operations promise.
 
-* SCALED: a double and its exponent in steps of 512 bits: doubles that cannot overflow.
+* SCALED: a double of size [2⁻²⁵⁶, 2²⁵⁶) and its exponent in steps of 512 bits: doubles without an end.
 * WIDE: ``width`` 64-bit limbs in two's complement, least significant first, with an overflow flag.
 """
 
@@ -190,6 +190,9 @@ def add_product(store: Broad, a: int, b: int, count: int, double: float, integer
         while _LARGE <= abs(double) < np.inf:
             double /= _STEP
             shift += 1.0
+        while abs(double) < _SMALL:
+            double *= _STEP
+            shift -= 1.0
         for i in range(count):
             if store.numbers[b + i] != 0.0:
                 mantissa = store.numbers[b + i] * double
@@ -197,6 +200,9 @@ def add_product(store: Broad, a: int, b: int, count: int, double: float, integer
                 if abs(mantissa) >= _LARGE:
                     mantissa /= _STEP
                     exponent += 1.0
+                elif abs(mantissa) < _SMALL:
+                    mantissa *= _STEP
+                    exponent -= 1.0
                 _add_scaled(store, a + i, mantissa, exponent)
     elif integer != 0:
         for i in range(count):
@@ -221,7 +227,8 @@ def _add_scaled(store: Broad, at: int, mantissa: float, exponent: float) -> None
     if abs(own) >= _LARGE:
         own /= _STEP
         own_exponent += 1.0
-    elif own != 0.0 and abs(own) < _SMALL and own_exponent > 0.0:
+    # A difference of two numbers may be smaller than both by far.
+    while own != 0.0 and abs(own) < _SMALL:
         own *= _STEP
         own_exponent -= 1.0
     if own == 0.0:

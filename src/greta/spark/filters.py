@@ -14,7 +14,6 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from greta.engine.values import as_double
 from greta.lang.nodes import (
     And,
     Arithmetic,
@@ -137,8 +136,11 @@ def _comparison(
 def _value(expression: Expression, kinds: Mapping[str, AttributeType]) -> tuple[Column, AttributeType] | None:
     """A column and its kind; None where Spark would compute another value than the engine."""
     match expression:
-        case Number(value=value) if isinstance(value, float) or abs(value) >= 2**63:
-            return F.lit(as_double(value)), AttributeType.FLOAT
+        case Number(value=int(value)) if abs(value) >= 2**63:
+            # As a double it could not be told from the largest values of a column.
+            return None
+        case Number(value=float(value)):
+            return F.lit(value), AttributeType.FLOAT
         case Number(value=value):
             return F.lit(value), AttributeType.INTEGER
         case Text(value=text):
