@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
 from greta.engine.instants import instants_alike
-from greta.engine.tables import contiguous, extreme_type, without_nulls
+from greta.engine.tables import as_type, contiguous, extreme_type, without_nulls
 from greta.engine.values import evaluate, is_whole, prepare
 from greta.kernels.layout import NOTHING
 from greta.lang.nodes import Attribute, Expression
@@ -104,7 +104,7 @@ class Columns:
             if double:
                 compared, decode = _in_doubles(array, codes, decode)
             type_ = extreme_type(self.table.schema.field(name).type)
-            self._extremes[name, double] = compared, decode if array.type == type_ else _converting(decode, type_)
+            self._extremes[name, double] = compared, _converting(decode, type_)
         return self._extremes[name, double]
 
     def weights(self, name: str) -> NDArray[Any]:
@@ -148,7 +148,7 @@ def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArra
 
 
 def _converting(decode: Decoder, type_: pa.DataType) -> Decoder:
-    return lambda codes: decode(codes).cast(type_)
+    return lambda codes: as_type(decode(codes), type_)
 
 
 def _limbs(whole: NDArray[Any]) -> list[NDArray[np.int64]]:
