@@ -37,14 +37,15 @@ def trends(
 
     ``pick`` is ``"sample"`` (every trend equally likely, drawn by ``seed``), ``"first"`` (in order of the times of
     their events), ``"longest"``, or the largest or smallest value of trends, such as
-    ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first. The trends are all different; where there are no more than ``n``, all are returned.
+    ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first. The trends are all different; where there
+    are no more than ``n``, all are returned.
 
     ``window`` (its ``window_start``) and ``group`` (values of GROUP-BY attributes) tell which row of the answer; the
     first one that fits is taken, so without them the first row of all.
 
     A row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's columns, then
-    ``window_start``, ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has one of these names
-    itself is called ``event_<name>``.
+    ``window_start``, ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has
+    one of these names itself is called ``event_<name>``.
 
     >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
     >>> trends(stream, "RETURN COUNT(*) PATTERN A+", n=1, pick="longest").column("time").to_pylist()
