@@ -47,6 +47,7 @@ def test_groups_are_as_many_as_there_are_values(x: pa.Array, strategy: Any) -> N
     assert set(column(answer, "x")) == set(x.to_pylist())
 
 
+@pytest.mark.filterwarnings("ignore:.*always:greta.errors.GretaWarning")
 @STRATEGIES
 @EVERY_COLUMN
 @pytest.mark.parametrize(

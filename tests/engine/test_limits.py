@@ -37,6 +37,7 @@ def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
         aggregate(events, query)
 
 
+@pytest.mark.filterwarnings("ignore:all events have the same time:greta.errors.GretaWarning")
 def test_the_limit_is_for_all_partitions_together(monkeypatch: pytest.MonkeyPatch) -> None:
     events = pa.table({"type": ["A"] * 4, "time": [0, 0, 0, 0], "g": [1, 2, 3, 4]})
     query = "RETURN g, COUNT(*) PATTERN A+ WHERE [g] GROUP-BY g WITHIN 10 seconds"

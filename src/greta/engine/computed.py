@@ -56,9 +56,7 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
     """The value of an expression in every row; ``column`` gives the numbers of an output."""
     names = {node.name for node, _ in walk(expression) if isinstance(node, Name)}
     columns = {name: column(name) for name in names}
-    if not columns:
-        return _constant(_exactly(expression, lambda _: None), rows)
-    if all(values.dtype == np.float64 for values in columns.values()):
+    if columns and all(values.dtype == np.float64 for values in columns.values()):
         with np.errstate(all="ignore"):
             return np.broadcast_to(_in_doubles(expression, columns), (rows,)).astype(np.float64)
     result = np.empty(rows, dtype=object)
@@ -74,16 +72,6 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
             result[row] = None if math.isnan(number) else number
         else:
             result[row] = _exactly(expression, lambda name, values=values: exact(values[name]))  # type: ignore[misc]
-    return result
-
-
-def _constant(value: Exact, rows: int) -> Numbers:
-    """A column of one number: a double where it is one without rounding."""
-    rounded = math.nan if value is None else to_double(value)
-    if value is None or exact(rounded) == value:
-        return np.full(rows, rounded)
-    result = np.empty(rows, dtype=object)
-    result[:] = value
     return result
 
 
