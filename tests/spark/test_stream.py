@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import random
+import re
 import signal
 import sqlite3
 from collections.abc import Iterator
@@ -99,7 +100,11 @@ def judge_cases(spark: SparkSession, place: Path, cases: list[dict[str, Any]], s
         dict.fromkeys(names) | event | {"case": number} for number, case in enumerate(cases) for event in case["events"]
     ]
     table = pa.Table.from_pylist(events)
-    queries = {case["name"]: with_case(case["query"]) for case in cases}
+    # Columns o0, o1, … mean something else in every case, and may be of another type.
+    queries = {
+        case["name"]: with_case(re.sub(r"\bAS (o\d+)\b", rf"AS \1_{number}", case["query"]))
+        for number, case in enumerate(cases)
+    }
     stream = Stream(place, table.schema)
     stream.add(*random_parts(disordered(table, 3, draw), 5, draw))
     stream.flush()
