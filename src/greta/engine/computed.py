@@ -58,7 +58,8 @@ def compute(expression: Expression, column: Callable[[str], Numbers], rows: int)
     columns = {name: column(name) for name in names}
     if columns and all(values.dtype == np.float64 for values in columns.values()):
         with np.errstate(all="ignore"):
-            return np.broadcast_to(_in_doubles(expression, columns), (rows,)).astype(np.float64)
+            # Adding zero takes the sign off a zero.
+            return np.broadcast_to(_in_doubles(expression, columns), (rows,)).astype(np.float64) + 0.0
     result = np.empty(rows, dtype=object)
     if not columns:
         result[:] = [_exactly(expression, exact)] * rows
