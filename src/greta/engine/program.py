@@ -310,6 +310,10 @@ class _Template:
         self.constants: list[float] = []
 
     def compile(self, flow: Flow) -> Automaton:
+        """The template's states, indexes, conditions and steps as the kernels' arrays.
+
+        One index per (source state, link): transitions that leave a state under the same conditions share it.
+        """
         template = self.template
         states = template.states
         links = [self._link(link) for link in template.links]
