@@ -38,7 +38,7 @@ def main() -> None:
         say("no Java 17 or later found: installing one into .venv")
         install("--editable", f".[{EXTRAS},java]")
         if not has_java():
-            run(PYTHON, "-c", "from greta.spark.java import find_java; find_java()")
+            run(PYTHON, "-c", "from greta.spark.sessions.java import find_java; find_java()")
     # The first query ever would wait for this, without a word.
     say("compiling the kernels (a minute or two on the first run)")
     run(PYTHON, "-m", "greta.engine.warm")
@@ -70,7 +70,7 @@ def install(*requirement: str) -> None:
 
 
 def has_java() -> bool:
-    probe = "from greta.spark.java import find_java; find_java()"
+    probe = "from greta.spark.sessions.java import find_java; find_java()"
     return subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode == 0
 
 

@@ -152,7 +152,7 @@ def test_the_rate_source_makes_trades_up(tmp_path: Path) -> None:
 def test_kafka_without_anything_to_read_it_names_the_packages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("greta.spark.kafka.available", lambda: False)
+    monkeypatch.setattr("greta.spark.stream.kafka.available", lambda: False)
     query = tmp_path / "query.greta"
     query.write_text(FALLING)
     common = (query, "--checkpoint", tmp_path / "checkpoint", "--schema", SCHEMA)

@@ -9,7 +9,7 @@ import pytest
 
 SCRIPT = """
 import os, sys
-from greta.spark.java import export_java_home
+from greta.spark.sessions.java import export_java_home
 export_java_home()
 os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.spark.cores import parallelism
+from greta.spark.sessions.cores import parallelism
 
 
 def session(cores: int, **settings: str) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from greta.errors import SetupError
-from greta.spark import java
+from greta.spark.sessions import java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake Javas are shell scripts")
 
@@ -121,7 +121,7 @@ def test_exporting_sets_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 JOB = """
-from greta.spark.java import export_java_home
+from greta.spark.sessions.java import export_java_home
 print(export_java_home())
 import pyarrow as pa
 from pyspark.sql import SparkSession, functions as F

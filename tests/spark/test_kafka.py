@@ -16,10 +16,10 @@ import confluent_kafka as kafka
 
 import greta
 from greta.errors import DataError
-from greta.spark.kafka import KafkaTopic, OffsetRange, TopicReader, within_limit
 from greta.spark.stream import aggregate_stream
-from greta.spark.stream_run import explained
-from greta.spark.stream_sources import Source, write_to
+from greta.spark.stream.kafka import KafkaTopic, OffsetRange, TopicReader, within_limit
+from greta.spark.stream.run import explained
+from greta.spark.stream.sources import Source, write_to
 
 pytestmark = pytest.mark.spark
 
@@ -138,7 +138,7 @@ def test_a_topic_that_is_not_there_and_a_broker_that_does_not_answer_are_said(
 ) -> None:
     with pytest.raises(DataError, match="there is no such topic"):
         TopicReader(broker.address, "nowhere", 0).initialOffset()
-    monkeypatch.setattr("greta.spark.kafka._SECONDS", 1.0)
+    monkeypatch.setattr("greta.spark.stream.kafka._SECONDS", 1.0)
     with pytest.raises(DataError, match="no answer for 1 seconds"):
         TopicReader("127.0.0.1:1", "trades", 0).initialOffset()
 
@@ -150,7 +150,7 @@ def test_records_that_were_deleted_are_an_error_and_no_gap(broker: Broker) -> No
 
 
 def test_long_ranges_are_cut_so_that_all_cores_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("greta.spark.kafka._RANGE", 100)
+    monkeypatch.setattr("greta.spark.stream.kafka._RANGE", 100)
     ranges = TopicReader("none", "none", 0).partitions({"0": 50, "1": 7}, {"0": 260, "1": 7})
     assert ranges == [OffsetRange(0, 50, 150), OffsetRange(0, 150, 250), OffsetRange(0, 250, 260)]
 

@@ -18,10 +18,10 @@ pytest.importorskip("pyspark")
 
 from greta.cli.metrics import Metrics
 from greta.errors import DataError, GretaError, SetupError
-from greta.spark.alerts import KEY, Poster, posting
-from greta.spark.stream_checkpoint import claim
-from greta.spark.stream_run import Status
-from greta.spark.stream_sources import Source
+from greta.spark.stream.alerts import KEY, Poster, posting
+from greta.spark.stream.checkpoint import claim
+from greta.spark.stream.run import Status
+from greta.spark.stream.sources import Source
 
 STATUS = Status(
     time="2026-01-05T09:30:00.000+00:00",
@@ -70,7 +70,7 @@ class Receiver(ThreadingHTTPServer):
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr("greta.spark.alerts.time.sleep", lambda _: None)
+    monkeypatch.setattr("greta.spark.stream.alerts.time.sleep", lambda _: None)
     return
 
 

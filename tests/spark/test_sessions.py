@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.spark import sessions
+from greta.spark.sessions import building
 
 pytestmark = pytest.mark.spark
 
@@ -38,7 +38,7 @@ def test_a_long_name_of_the_temporary_directory_is_avoided(tmp_path: Path, monke
     long = tmp_path / ("a" * 90)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    directory = sessions._socket_directory.__wrapped__()
+    directory = building._socket_directory.__wrapped__()
     assert directory is not None
     assert Path(directory).parent == Path("/tmp")
     assert Path(directory).stat().st_mode & 0o077 == 0
@@ -51,4 +51,4 @@ def test_without_a_place_for_sockets_there_are_none(monkeypatch: pytest.MonkeyPa
         raise PermissionError
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    assert sessions._socket_directory.__wrapped__() is None
+    assert building._socket_directory.__wrapped__() is None

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.spark.settings import given_settings, of_arguments, of_defaults
+from greta.spark.sessions.settings import given_settings, of_arguments, of_defaults
 
 SUBMITTED = """\
 import greta.spark
@@ -53,7 +53,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path: Path) -> None:
     import pyspark
 
-    from greta.spark.java import java_home
+    from greta.spark.sessions.java import java_home
 
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.driver.memory 700m\nspark.sql.session.timeZone Asia/Kathmandu\nspark.ui.port 0\n"

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.spark.shipping import pack
+from greta.spark.sessions.shipping import pack
 from support.clusters import Cluster, bare_python, cluster, connect_server
 
 pytestmark = pytest.mark.spark
@@ -106,7 +106,7 @@ def test_an_archive_holds_the_inside_of_the_package_and_its_kernels(
     assert archive.stat().st_size < 20_000_000
     # Loading compiled kernels takes seconds; compiling even one part of them takes half a minute.
     probe = (
-        "from greta.spark.workers import tell_of_compilation; tell_of_compilation()\n"
+        "from greta.spark.wire.workers import tell_of_compilation; tell_of_compilation()\n"
         "import greta; from greta.engine.warm import warm; warm('usual'); print(greta.__file__)"
     )
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PYTHONPATH": str(tmp_path)}

@@ -111,7 +111,7 @@ def test_a_query_without_partitions_is_cut_by_time_and_runs_in_several_tasks(spa
     df = frame(spark, events)
     assert rows(greta.spark.aggregate(df, query, tasks=4).toArrow()) == rows(greta.aggregate(events, query))
     from greta.engine.job import Job
-    from greta.spark.ranges import plan_ranges
+    from greta.spark.batch.ranges import plan_ranges
 
     ranges = plan_ranges((Job.bind(query, events.schema).plan,), None)
     assert ranges is not None
@@ -198,7 +198,7 @@ def test_rows_dropped_before_the_shuffle_play_no_part(spark: SparkSession) -> No
     from pyspark.sql.functions import coalesce, lit
 
     from greta.engine.job import Job
-    from greta.spark.filters import useful
+    from greta.spark.wire.filters import useful
 
     chance = random.Random(7)
     choices: dict[str, list[Any]] = {

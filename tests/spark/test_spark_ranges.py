@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from greta.engine.job import Job
 from greta.engine.times import Clock
 from greta.plan.nodes import Plan
-from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
+from greta.spark.batch.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
 
 SCHEMA = pa.schema([("type", pa.string()), ("time", pa.int64()), ("g", pa.string())])
 

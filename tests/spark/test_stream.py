@@ -27,7 +27,7 @@ from pyspark.errors import StreamingQueryException  # noqa: E402
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 
 from greta.spark.stream import aggregate_stream  # noqa: E402
-from greta.spark.stream_run import explained  # noqa: E402
+from greta.spark.stream.run import explained  # noqa: E402
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from greta.engine.snapshots import StateError
-from greta.spark.stream_buckets import bucket_keys, spark_hash
-from greta.spark.stream_state import OpenWindows
+from greta.spark.stream.state import OpenWindows
+from greta.spark.wire.buckets import bucket_keys, spark_hash
 
 
 def test_the_hash_is_that_of_spark(spark: SparkSession) -> None:

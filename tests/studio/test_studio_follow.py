@@ -191,7 +191,7 @@ class Ended:
 
 
 def test_the_end_of_a_stream_is_written_where_it_is_followed_and_keeps_what_was_late(tmp_path: Path) -> None:
-    stream_run = pytest.importorskip("greta.spark.stream_run", reason="pyspark is not installed")
+    stream_run = pytest.importorskip("greta.spark.stream.run", reason="pyspark is not installed")
     status(tmp_path, {"time": datetime.now(UTC).isoformat(), "late_events": 3, "bad_records": 1})
     for _ in range(2):
         watch = stream_run.Watch(Ended(), tmp_path / "_greta" / "progress.jsonl")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyspark
 
-from greta.spark.java import export_java_home
+from greta.spark.sessions.java import export_java_home
 
 _SECONDS = 120
 

@@ -122,7 +122,7 @@ def _near(path: Path) -> str:
 
 def on_this_machine(master: str | None, conf: Mapping[str, str]) -> bool:
     """Whether Spark will read paths as this process does: no cluster, and no other file system by default."""
-    from greta.spark.settings import given_settings
+    from greta.spark.sessions.settings import given_settings
 
     settings = given_settings() | dict(conf)
     master = master or settings.get("spark.master", "local")

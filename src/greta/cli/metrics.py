@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from greta.errors import SetupError
 
 if TYPE_CHECKING:
-    from greta.spark.stream_run import Status
+    from greta.spark.stream.run import Status
 
 _HELP = {
     "events_total": ("counter", "Events read since the start."),

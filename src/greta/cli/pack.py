@@ -27,7 +27,7 @@ def pack(
 ) -> None:
     """Pack greta for executors that do not have it, with its kernels compiled for this machine's processor."""
     require_pyspark()
-    from greta.spark.shipping import pack as write
+    from greta.spark.sessions.shipping import pack as write
 
     write(file)
     console = Console(stderr=True, highlight=False)

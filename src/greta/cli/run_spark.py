@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from greta.engine.job import Numbers
-    from greta.spark.inputs import Format, Malformed
+    from greta.spark.reading.inputs import Format, Malformed
 
 Result = TypeVar("Result")
 
@@ -79,10 +79,10 @@ def answer(
 ) -> Answer:
     """Run the query; ``most`` rows come back (all for None), and all of them go to ``directory`` if there is one."""
     greta.spark.require_pyspark()
-    from greta.spark.cautions import explain_no_rows, look_at_first_rows
-    from greta.spark.inputs import read_events
-    from greta.spark.progress import describe
-    from greta.spark.sessions import start
+    from greta.spark.batch.cautions import explain_no_rows, look_at_first_rows
+    from greta.spark.reading.inputs import read_events
+    from greta.spark.sessions.building import start
+    from greta.spark.sessions.progress import describe
 
     columns = reading.columns
     with _progress(quiet) as step:
@@ -126,7 +126,7 @@ def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: St
         step("aggregating", lambda: writer.save(output), spark)
     except Exception as error:
         from greta.spark.failures import met, no_source
-        from greta.spark.inputs import package_hint
+        from greta.spark.reading.inputs import package_hint
 
         if met(error, "PATH_ALREADY_EXISTS"):
             raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
@@ -189,7 +189,7 @@ def _progress(quiet: bool) -> Iterator[Step]:
 
 
 def _follow(bar: Progress, task: Any, spark: SparkSession, done: Event) -> None:
-    from greta.spark.progress import running
+    from greta.spark.sessions.progress import running
 
     while not done.wait(0.3):
         stages = running(spark)

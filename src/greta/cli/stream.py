@@ -24,7 +24,7 @@ from greta.cli.queries import located, read_query
 from greta.cli.settings import setting
 
 if TYPE_CHECKING:
-    from greta.spark.stream_run import Status, Watch
+    from greta.spark.stream.run import Status, Watch
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -183,11 +183,11 @@ def stream(
     spark = _session(master, package, conf)
     if ship:
         greta.spark.ship(spark)
-    from greta.spark.alerts import posting
-    from greta.spark.places import local_path
+    from greta.spark.reading.paths import local_path
     from greta.spark.stream import aggregate_stream
-    from greta.spark.stream_run import counted, note_query
-    from greta.spark.stream_sources import Source, write_to
+    from greta.spark.stream.alerts import posting
+    from greta.spark.stream.run import counted, note_query
+    from greta.spark.stream.sources import Source, write_to
 
     source = Source(
         input,
@@ -231,7 +231,7 @@ def stream(
 
 def _session(master: str | None, packages: list[str] | None, conf: list[str] | None) -> Any:
     from greta.spark import require_pyspark
-    from greta.spark.sessions import start
+    from greta.spark.sessions.building import start
 
     require_pyspark()
     from greta.spark.compat import OLDEST_STREAMS, client_version, require
@@ -255,7 +255,7 @@ def _run(
     once_events_come: bool = False,
 ) -> None:
     """Start, watch, and end on Ctrl-C or when time is up; it may count from the first events on."""
-    from greta.spark.stream_run import PROGRESS, Watch, explained
+    from greta.spark.stream.run import PROGRESS, Watch, explained
 
     console = Console(stderr=True)
     stop = threading.Event()
@@ -322,7 +322,7 @@ def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: boo
 
     spark = _session(master, None, conf)
     from greta.spark.stream import aggregate_stream
-    from greta.spark.stream_sources import Source
+    from greta.spark.stream.sources import Source
 
     with tempfile.TemporaryDirectory(prefix="greta-demo-") as place:
         incoming = Path(place) / "events"

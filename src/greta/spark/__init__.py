@@ -14,14 +14,20 @@ from typing import TYPE_CHECKING
 from greta.errors import SetupError
 
 if TYPE_CHECKING:
-    from greta.spark.batch import aggregate
-    from greta.spark.sessions import session
-    from greta.spark.shipping import pack, ship
+    from greta.spark.batch.pipeline import aggregate
+    from greta.spark.sessions.building import session
+    from greta.spark.sessions.shipping import pack, ship
     from greta.spark.sql import register
 
 __all__ = ["aggregate", "pack", "register", "session", "ship"]
 
-_HOME = {"aggregate": "batch", "pack": "shipping", "register": "sql", "session": "sessions", "ship": "shipping"}
+_HOME = {
+    "aggregate": "batch.pipeline",
+    "pack": "sessions.shipping",
+    "register": "sql",
+    "session": "sessions.building",
+    "ship": "sessions.shipping",
+}
 
 
 OLDEST = (3, 5)

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from greta.errors import SetupError
 from greta.spark import OLDEST
-from greta.spark.stream_buckets import spark_hash
+from greta.spark.wire.buckets import spark_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData, Row, SparkSession

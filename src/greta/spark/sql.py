@@ -18,7 +18,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 
 from greta.engine.job import Job, Numbers
 from greta.errors import GretaError
-from greta.spark.columns import Answer, arrow_schema, depart
+from greta.spark.wire.columns import Answer, arrow_schema, depart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

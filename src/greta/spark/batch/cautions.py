@@ -9,8 +9,8 @@ from greta.engine.job import Job
 from greta.engine.prepared import Prepared
 from greta.errors import warn
 from greta.lang.nodes import Query
-from greta.spark.columns import arrow_schema, named
 from greta.spark.compat import to_arrow
+from greta.spark.wire.columns import arrow_schema, named
 
 _LOOKED_AT = 1_000
 _MOST_TYPES = 100

@@ -29,7 +29,7 @@ from greta.lang.nodes import (
     Text,
 )
 from greta.plan.nodes import AttributeType, Plan
-from greta.spark.columns import named
+from greta.spark.wire.columns import named
 
 _COMPARE: dict[str, Callable[[Any, Any], Column]] = {
     "=": lambda left, right: left == right,

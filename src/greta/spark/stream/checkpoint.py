@@ -14,7 +14,7 @@ import greta
 from greta.engine.snapshots import FORMAT, StateError
 from greta.engine.stream_jobs import StreamJob, fingerprint
 from greta.errors import SetupError
-from greta.spark.places import local_path
+from greta.spark.reading.paths import local_path
 
 NOTE = "greta.json"
 

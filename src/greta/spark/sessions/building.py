@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greta.spark import require_pyspark
-from greta.spark.java import export_java_home
-from greta.spark.settings import given_settings
+from greta.spark.sessions.java import export_java_home
+from greta.spark.sessions.settings import given_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,9 +18,9 @@ from pyspark.sql import Row
 from greta.engine.job import WINDOW
 from greta.engine.snapshots import ChunkCache, StateError, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
-from greta.spark.stream_buckets import bucket_keys
-from greta.spark.stream_checkpoint import filesystem
-from greta.spark.workers import tell_of_compilation
+from greta.spark.stream.checkpoint import filesystem
+from greta.spark.wire.buckets import bucket_keys
+from greta.spark.wire.workers import tell_of_compilation
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle

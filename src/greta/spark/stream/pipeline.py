@@ -22,14 +22,14 @@ from greta.engine.stream_jobs import StreamJob
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
-from greta.spark.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
 from greta.spark.compat import transform_with_state
-from greta.spark.cores import choose_state_partitions
-from greta.spark.queries import merged_columns
-from greta.spark.stream_carrier import carry_map, carry_state
-from greta.spark.stream_checkpoint import claim, stream_layout
-from greta.spark.stream_pack import PACKED_DDL, BadRecords, Packer, Unpacker
-from greta.spark.stream_state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
+from greta.spark.sessions.cores import choose_state_partitions
+from greta.spark.stream.carrier import carry_map, carry_state
+from greta.spark.stream.checkpoint import claim, stream_layout
+from greta.spark.stream.pack import PACKED_DDL, BadRecords, Packer, Unpacker
+from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
+from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
+from greta.spark.wire.queries import merged_columns
 
 Emit = Literal["final", "update"]
 

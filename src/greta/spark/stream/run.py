@@ -14,10 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from greta.errors import GretaError, SetupError
 from greta.spark import failures
-from greta.spark.columns import in_seconds
 from greta.spark.failures import no_source
-from greta.spark.stream import METRICS
-from greta.spark.stream_sources import no_connector
+from greta.spark.stream.pipeline import METRICS
+from greta.spark.stream.sources import no_connector
+from greta.spark.wire.columns import in_seconds
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

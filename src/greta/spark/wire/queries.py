@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.engine.queries import QUERY, Label, common_columns
-from greta.spark.columns import Answer
+from greta.spark.wire.columns import Answer
 
 
 def merged_columns(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-    from greta.spark.stream_state import OpenWindows
+    from greta.spark.stream.state import OpenWindows
 
 Batches = Iterable["pa.RecordBatch"]
 

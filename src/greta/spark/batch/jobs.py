@@ -10,7 +10,7 @@ from greta.engine.frames import Cut
 from greta.engine.job import Job
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
-from greta.spark.ranges import Ranges
+from greta.spark.batch.ranges import Ranges
 
 CODE = pa.int16()
 """How an event type travels where its name need not; the code after the last known type stands for all others."""

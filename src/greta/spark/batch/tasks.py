@@ -22,10 +22,10 @@ from greta.engine.job import WINDOW, Job
 from greta.engine.queries import spread
 from greta.engine.tables import contiguous
 from greta.kernels.sorting import argsort, order_by_group
-from greta.spark.columns import arrive, depart, neutral
-from greta.spark.jobs import SHARE, SHARE_BITS, SLAB, Channel, SparkJob
-from greta.spark.ranges import Ranges
-from greta.spark.workers import tell_of_compilation
+from greta.spark.batch.jobs import SHARE, SHARE_BITS, SLAB, Channel, SparkJob
+from greta.spark.batch.ranges import Ranges
+from greta.spark.wire.columns import arrive, depart, neutral
+from greta.spark.wire.workers import tell_of_compilation
 
 Int = NDArray[np.int64]
 

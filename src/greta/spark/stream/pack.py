@@ -20,8 +20,8 @@ from greta.engine.snapshots import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, readable, relevant
 from greta.engine.tables import contiguous
 from greta.errors import DataError
-from greta.spark.columns import arrive, depart, neutral
-from greta.spark.stream_buckets import bucket_keys
+from greta.spark.wire.buckets import bucket_keys
+from greta.spark.wire.columns import arrive, depart, neutral
 
 BadRecords = Literal["stop", "skip"]
 

@@ -16,14 +16,14 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from greta.engine.job import Job, Numbers
 from greta.engine.queries import Queries, bind_all, labelled
 from greta.errors import GretaError
-from greta.spark.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
+from greta.spark.batch.jobs import SHARE_BITS, Channel, SparkJob, relevant_types
+from greta.spark.batch.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
+from greta.spark.batch.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 from greta.spark.compat import repartition_by_id
-from greta.spark.cores import parallelism
-from greta.spark.filters import useful
-from greta.spark.jobs import SHARE_BITS, Channel, SparkJob, relevant_types
-from greta.spark.queries import merged_columns
-from greta.spark.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
-from greta.spark.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
+from greta.spark.sessions.cores import parallelism
+from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, in_seconds, named, neutral, outgoing
+from greta.spark.wire.filters import useful
+from greta.spark.wire.queries import merged_columns
 
 
 def aggregate(

@@ -19,10 +19,10 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.errors import DataError, SetupError
-from greta.spark.columns import named
 from greta.spark.failures import no_source
-from greta.spark.places import local_path
-from greta.spark.stream_pack import BadRecords
+from greta.spark.reading.paths import local_path
+from greta.spark.stream.pack import BadRecords
+from greta.spark.wire.columns import named
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -176,7 +176,7 @@ def _has_connector(spark: SparkSession) -> bool:
 
 def _python_source(spark: SparkSession) -> str:
     """The name of the source that needs no connector, known to the session."""
-    from greta.spark.kafka import FORMAT, KafkaTopic, available
+    from greta.spark.stream.kafka import FORMAT, KafkaTopic, available
 
     if not available():
         raise no_connector()

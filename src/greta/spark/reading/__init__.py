@@ -1,0 +1,1 @@
+"""Reading: files, tables and paths → DataFrames of events."""

@@ -1,0 +1,1 @@
+"""The wire: how events and rows travel between Spark and the engine, in batches and streams alike."""
