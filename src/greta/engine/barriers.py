@@ -16,9 +16,9 @@ from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, Gap
 from greta.kernels.layout import CLIP, EQUALS, GREATER_EQUAL, NOTHING, SEEN, Lanes
-from greta.kernels.numbers import doubles
 from greta.kernels.propagate import Results, propagate
 from greta.kernels.sorting import argsort, order_by_group
+from greta.kernels.stores import doubles
 from greta.kernels.windows import Breaks, cutoffs
 from greta.plan.flows import latest_start
 from greta.plan.nodes import NegativeTemplate, Place, Template

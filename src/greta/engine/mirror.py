@@ -29,8 +29,9 @@ from greta.kernels.layout import (
 from greta.lang.nodes import Attribute, ComparisonOperator, Expression
 from greta.plan.conditions import rebuilt
 from greta.plan.flows import Flow
-from greta.plan.measures import Measure, Part, Peak, TrendValue
+from greta.plan.measures import Measure, Peak
 from greta.plan.nodes import Equal, Link, Ordered, State, Template, Transition
+from greta.plan.parts import Part, TrendValue
 
 Int = NDArray[np.int64]
 

@@ -25,8 +25,8 @@ from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
 from greta.kernels.broad import SCALED, Broad, scaled, wide
 from greta.kernels.layout import FREE, KIND, Automaton, Input, Lanes
-from greta.kernels.numbers import Store, doubles, integers
 from greta.kernels.propagate import Results, count_windows, propagate
+from greta.kernels.stores import Store, doubles, integers
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
 from greta.plan.flows import Flow

@@ -29,8 +29,9 @@ from greta.kernels import nearest as near
 from greta.kernels.broad import scaled
 from greta.kernels.layers import find_layers, settle
 from greta.kernels.layout import END, START
-from greta.kernels.numbers import Trace, doubles
+from greta.kernels.numbers import Trace
 from greta.kernels.propagate import Results, propagate
+from greta.kernels.stores import doubles
 from greta.kernels.walk import Walkable, draw, enumerate_trends
 from greta.lang.nodes import Semantics
 from greta.plan.measures import Measure, build_flow

@@ -27,8 +27,9 @@ from greta.kernels.layout import (
     Slots,
 )
 from greta.kernels.nearest import CONTIGUOUS, Rule
-from greta.kernels.numbers import Store, Trace, add_result, add_row, clear, is_alive, record, room, start
+from greta.kernels.numbers import Trace, add_result, add_row, clear, is_alive, record, room, start
 from greta.kernels.steps import take_steps
+from greta.kernels.stores import Store
 from greta.kernels.walk import Walkable
 
 _ONE = np.uint64(1)

@@ -31,20 +31,10 @@ from greta.kernels.layout import (
     Lanes,
     Slots,
 )
-from greta.kernels.numbers import (
-    Rows,
-    Store,
-    add_result,
-    add_row,
-    clear,
-    overflowed,
-    room,
-    start,
-    word,
-    words_of,
-)
+from greta.kernels.numbers import Rows, add_result, add_row, clear, room, start
 from greta.kernels.propagate import Results
 from greta.kernels.steps import take_steps
+from greta.kernels.stores import Store, overflowed, word, words_of
 from greta.kernels.sweep import largest_tick
 
 _ONE = np.uint64(1)

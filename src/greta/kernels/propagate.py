@@ -16,18 +16,7 @@ from numpy.typing import NDArray
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.indexes import Chunk, Extra, new_extra, reset
 from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
-from greta.kernels.numbers import (
-    Store,
-    Trace,
-    clear_rows,
-    nothing_in,
-    overflowed,
-    put,
-    room,
-    room_for_counts,
-    word,
-    words_of,
-)
+from greta.kernels.numbers import Trace, clear_rows, room, room_for_counts
 from greta.kernels.ranks import (
     SPARSE,
     Ranks,
@@ -38,6 +27,7 @@ from greta.kernels.ranks import (
     rank_chunk,
     rank_partition,
 )
+from greta.kernels.stores import Store, nothing_in, overflowed, put, word, words_of
 from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
 
 

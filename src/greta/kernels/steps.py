@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import INNER_OPTIONS, inner
 from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Int, Weights
-from greta.kernels.numbers import Arena, Counts, Rows, add_product, by_arena, by_store, copy, is_zero, nothing_in, zero
+from greta.kernels.numbers import Arena, Counts, Rows, by_arena
+from greta.kernels.stores import add_product, by_store, copy, is_zero, nothing_in, zero
 
 ADD = 0
 COPY = 1

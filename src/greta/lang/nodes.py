@@ -9,328 +9,92 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Literal, cast
 
 from greta.errors import NOWHERE, Span
+from greta.lang.expressions import (
+    Aggregate,
+    AggregateFunction,
+    And,
+    Arithmetic,
+    ArithmeticOperator,
+    Attribute,
+    Boolean,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Expression,
+    MathFunction,
+    Name,
+    Negative,
+    Not,
+    Number,
+    Or,
+    Text,
+    TrendAggregate,
+    TrendFunction,
+    ValueFunction,
+    ValuePart,
+)
+from greta.lang.patterns import (
+    Atom,
+    Conjunction,
+    Disjunction,
+    Maybe,
+    Negation,
+    Pattern,
+    Plus,
+    Repeat,
+    Seq,
+    Star,
+)
+
+__all__ = [
+    "Aggregate",
+    "AggregateFunction",
+    "And",
+    "Arithmetic",
+    "ArithmeticOperator",
+    "Atom",
+    "Attribute",
+    "Boolean",
+    "Call",
+    "Comparison",
+    "ComparisonOperator",
+    "Conjunction",
+    "Disjunction",
+    "Duration",
+    "Equivalence",
+    "EquivalenceAttribute",
+    "Expression",
+    "GroupAttribute",
+    "MathFunction",
+    "Maybe",
+    "Name",
+    "Negation",
+    "Negative",
+    "Not",
+    "Number",
+    "Or",
+    "Pattern",
+    "Plus",
+    "Query",
+    "Repeat",
+    "ReturnAttribute",
+    "ReturnValue",
+    "Semantics",
+    "Seq",
+    "Star",
+    "Text",
+    "TrendAggregate",
+    "TrendFunction",
+    "ValueFunction",
+    "ValuePart",
+    "Within",
+]
 
 
 def _span() -> Span:
     return field(default=NOWHERE, compare=False, repr=False)
-
-
-class _PrintedPattern:
-    """``str`` of a pattern is its text, as of a whole query."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        from greta.lang.printer import print_pattern
-
-        return print_pattern(cast("Pattern", self))
-
-
-class _PrintedExpression:
-    """``str`` of an expression is its text, as of a whole query."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        from greta.lang.printer import print_expression
-
-        return print_expression(cast("Expression", self))
-
-
-# Patterns
-
-
-@dataclass(frozen=True, slots=True)
-class Atom(_PrintedPattern):
-    """One event: ``Stock S``. A type without a variable is its own variable."""
-
-    event_type: str
-    variable: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Seq(_PrintedPattern):
-    """``SEQ(P, Q, ...)``: one after another in time; parts may be ``Negation``."""
-
-    parts: tuple[Pattern, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Plus(_PrintedPattern):
-    """``P+``"""
-
-    body: Pattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Star(_PrintedPattern):
-    """``P*``"""
-
-    body: Pattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Maybe(_PrintedPattern):
-    """``P?``"""
-
-    body: Pattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Repeat(_PrintedPattern):
-    """``P{n}``, ``P{n,}`` (``at_most`` is None) and ``P{n,m}``."""
-
-    body: Pattern
-    at_least: int
-    at_most: int | None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Disjunction(_PrintedPattern):
-    """``P OR Q OR ...``"""
-
-    parts: tuple[Pattern, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Negation(_PrintedPattern):
-    """``NOT P``, only inside ``SEQ``."""
-
-    body: Pattern
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Conjunction(_PrintedPattern):
-    """``P AND Q``, only outermost: pairs of different trends."""
-
-    left: Pattern
-    right: Pattern
-    span: Span = _span()
-
-
-Pattern = Atom | Seq | Plus | Star | Maybe | Repeat | Disjunction | Negation | Conjunction
-
-
-# Expressions
-
-
-@dataclass(frozen=True, slots=True)
-class Number(_PrintedExpression):
-    """``10`` is an int, ``10.0`` and ``1e1`` are floats; a sign belongs to the number."""
-
-    value: int | float
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Text(_PrintedExpression):
-    """``'IBM'``; a quote inside is written twice."""
-
-    value: str
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Boolean(_PrintedExpression):
-    """``TRUE`` or ``FALSE``"""
-
-    value: bool
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute(_PrintedExpression):
-    """``S.price``, or ``NEXT(S).price`` where ``next``. ``variable`` may also be an event type's name."""
-
-    variable: str
-    name: str
-    next: bool = False
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Name(_PrintedExpression):
-    """A bare name in HAVING: a grouped attribute or the name of a returned aggregate."""
-
-    name: str
-    span: Span = _span()
-
-
-AggregateFunction = Literal["COUNT", "MIN", "MAX", "SUM", "AVG"]
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate(_PrintedExpression):
-    """``COUNT(*)`` (no variable), ``COUNT(S)`` (no attribute), ``MIN MAX SUM AVG (S.price)``."""
-
-    function: AggregateFunction
-    variable: str | None = None
-    attribute: str | None = None
-    span: Span = _span()
-
-    @property
-    def default_name(self) -> str:
-        """Column name where the query gives none.
-
-        >>> Aggregate("SUM", "S", "price").default_name
-        'sum_S_price'
-        """
-        parts = (self.function.lower(), self.variable, self.attribute)
-        return "_".join(part for part in parts if part is not None)
-
-
-ValueFunction = Literal["COUNT", "SUM", "MIN", "MAX", "FIRST", "LAST", "DURATION"]
-TrendFunction = Literal["MIN", "MAX", "SUM", "AVG", "STDDEV"]
-
-
-@dataclass(frozen=True, slots=True)
-class ValuePart:
-    """What one trend has: ``COUNT(*)`` events, ``LAST(S.price)``; subtracted from the value where ``negative``.
-
-    ``COUNT(*)`` and ``DURATION(*)`` have no variable, ``COUNT(S)`` has no attribute.
-    """
-
-    function: ValueFunction
-    variable: str | None = None
-    attribute: str | None = None
-    negative: bool = False
-    span: Span = _span()
-
-    def __str__(self) -> str:
-        from greta.lang.printer import print_part
-
-        return print_part(self)
-
-
-@dataclass(frozen=True, slots=True)
-class TrendAggregate(_PrintedExpression):
-    """An aggregate over trends of a value of each: ``AVG(LAST(S.price) - FIRST(S.price))``.
-
-    The value is the sum of its parts, in the order of the text.
-    """
-
-    function: TrendFunction
-    parts: tuple[ValuePart, ...]
-    span: Span = _span()
-
-    @property
-    def default_name(self) -> str:
-        """Column name where the query gives none.
-
-        >>> TrendAggregate("MAX", (ValuePart("COUNT"),)).default_name
-        'max_count'
-        >>> steepness = (ValuePart("LAST", "S", "price"), ValuePart("FIRST", "S", "price", negative=True))
-        >>> TrendAggregate("AVG", steepness).default_name
-        'avg_last_S_price_minus_first_S_price'
-        """
-        words = [self.function.lower()]
-        for at, part in enumerate(self.parts):
-            if part.negative:
-                words.append("minus")
-            elif at:
-                words.append("plus")
-            words += [word for word in (part.function.lower(), part.variable, part.attribute) if word is not None]
-        return "_".join(words)
-
-
-ArithmeticOperator = Literal["+", "-", "*", "/", "%"]
-ComparisonOperator = Literal["=", "!=", "<", "<=", ">", ">="]
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic(_PrintedExpression):
-    """``S.price * 2``; operators of one rank group from the left."""
-
-    operator: ArithmeticOperator
-    left: Expression
-    right: Expression
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Negative(_PrintedExpression):
-    """Unary minus. ``-5`` itself is ``Number(-5)``."""
-
-    operand: Expression
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison(_PrintedExpression):
-    """``<>`` is read as ``!=``."""
-
-    operator: ComparisonOperator
-    left: Expression
-    right: Expression
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class And(_PrintedExpression):
-    """At least two parts, none of them an ``And``."""
-
-    parts: tuple[Expression, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Or(_PrintedExpression):
-    """At least two parts, none of them an ``Or``."""
-
-    parts: tuple[Expression, ...]
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Not(_PrintedExpression):
-    """``NOT S.price > 10``"""
-
-    operand: Expression
-    span: Span = _span()
-
-
-MathFunction = Literal["LOG2", "LOG10", "LN", "SQRT", "ABS"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call(_PrintedExpression):
-    """``LOG2(COUNT(*))``: a function of one number, in RETURN and HAVING."""
-
-    function: MathFunction
-    operand: Expression
-    span: Span = _span()
-
-
-Expression = (
-    Number
-    | Text
-    | Boolean
-    | Attribute
-    | Name
-    | Aggregate
-    | TrendAggregate
-    | Arithmetic
-    | Negative
-    | Call
-    | Comparison
-    | And
-    | Or
-    | Not
-)
-
-
-# Clauses
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,13 @@ from greta.plan.measures import (
     Extreme,
     Measure,
     Moment,
-    Part,
     Peak,
     Total,
     Trends,
-    TrendValue,
     Values,
 )
 from greta.plan.nodes import Computed, Finish, Output
+from greta.plan.parts import Part, TrendValue
 
 WINDOW_COLUMNS = ("window_start", "window_end")
 
