@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         QuerySyntaxError,
         SchemaError,
         SetupError,
+        StateError,
     )
     from greta.lang.nodes import Query
     from greta.lang.parser import parse
@@ -45,6 +46,7 @@ __all__ = [
     "QuerySyntaxError",
     "SchemaError",
     "SetupError",
+    "StateError",
     "__version__",
     "aggregate",
     "analyze",
@@ -64,6 +66,7 @@ _HOME = {
     "QuerySyntaxError": "greta.errors",
     "SchemaError": "greta.errors",
     "SetupError": "greta.errors",
+    "StateError": "greta.errors",
     "aggregate": "greta.api",
     "analyze": "greta.plan.analyze",
     "explain": "greta.plan.explain",

@@ -44,7 +44,7 @@ def aggregate(
     """
     if strategy not in get_args(Strategy):
         guess = did_you_mean(str(strategy), get_args(Strategy)) or "leave it out for the fastest way"
-        raise GretaError(f"strategy must be 'auto' or 'graph', not {strategy!r}\nhint: {guess}")
+        raise GretaError(f"strategy must be 'auto' or 'graph', not {strategy!r}", hint=guess)
     if strategy == "graph":
         return _by_graph(events, query, time, type, numbers)
     from greta.engine.aggregate import aggregate as on_kernels

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -35,7 +35,31 @@ NOWHERE = Span(0, 0)
 
 
 class GretaError(Exception):
-    """The root of all errors that greta raises on purpose."""
+    """The root of all errors that greta raises on purpose: what is wrong and, as ``hint``, what to do about it.
+
+    >>> print(GretaError("there is no query", hint="pass one"))
+    there is no query
+    hint: pass one
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _revive, (type(self), self.message, self.hint)
+
+    def __str__(self) -> str:
+        return _with_hint(self.message, self.hint)
+
+    def reworded(self, words: Mapping[str, str]) -> GretaError:
+        """The same error in the words of someone who calls things by other names."""
+        message, hint = self.message, self.hint
+        for ours, theirs in words.items():
+            message = message.replace(ours, theirs)
+            hint = None if hint is None else hint.replace(ours, theirs)
+        return _revive(type(self), message, hint)
 
 
 class QueryError(GretaError):
@@ -54,10 +78,8 @@ class QueryError(GretaError):
         text: str | None = None,
         source: str = "query",
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        super().__init__(message, hint=hint)
         self.span = span
-        self.hint = hint
         self.text = text
         self.source = source
 
@@ -118,26 +140,48 @@ class SetupError(GretaError):
     """Something outside greta is missing: Java, PySpark, an optional extra, a permission."""
 
 
+class StateError(GretaError):
+    """What a stream has stored cannot be gone on with: it is another query's, or another version's."""
+
+
 class GretaWarning(UserWarning):
     """The answer is what was asked for, and probably not what was meant; says why, and how to ask for that."""
 
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
 
-def warn(message: str) -> None:
-    """Issue a ``GretaWarning`` at the line outside greta that led here, so that each such line warns once."""
+    def __reduce__(self) -> tuple[object, ...]:
+        return _revive_warning, (self.message, self.hint)
+
+    def __str__(self) -> str:
+        return _with_hint(self.message, self.hint)
+
+    def about(self, query: str | int | None) -> GretaWarning:
+        """The same warning about one of several queries; None: there is only one."""
+        return self if query is None else GretaWarning(f"query {query}: {self.message}", hint=self.hint)
+
+
+def warn(warning: GretaWarning) -> None:
+    """Issue a warning at the line outside greta that led here, so that each such line warns once."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "greta":
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, GretaWarning, stacklevel=level)
+    warnings.warn(warning, stacklevel=level)
 
 
-def on_one_line(message: str) -> str:
-    r"""A warning for a place that has a line for it.
+def on_one_line(warning: GretaWarning) -> str:
+    """A warning for a place that has a line for it.
 
-    >>> on_one_line("all events have the same time\nhint: name the time column")
+    >>> on_one_line(GretaWarning("all events have the same time", hint="name the time column"))
     'all events have the same time (hint: name the time column)'
     """
-    problem, hint, way_out = message.partition("\nhint: ")
-    return visible(f"{problem} (hint: {way_out})" if hint else problem)
+    return visible(warning.message if warning.hint is None else f"{warning.message} (hint: {warning.hint})")
+
+
+def _with_hint(message: str, hint: str | None) -> str:
+    return message if hint is None else f"{message}\nhint: {hint}"
 
 
 _WIDTH = 160
@@ -154,6 +198,14 @@ def _carets(text: str, span: Span) -> list[str]:
     # An escape is longer than what it stands for: the carets go under the line as it is shown.
     before, marked, after = (visible(part) for part in (line[:start], line[start:stop], line[stop:]))
     return [f"  {before}{marked}{after}", "  " + " " * len(before) + "^" * max(1, len(marked))]
+
+
+def _revive(kind: type[GretaError], message: str, hint: str | None) -> GretaError:
+    return kind(message, hint=hint)
+
+
+def _revive_warning(message: str, hint: str | None) -> GretaWarning:
+    return GretaWarning(message, hint=hint)
 
 
 def _rebuild(

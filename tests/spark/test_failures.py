@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.errors import DataError, GretaError, SetupError
+from greta.errors import DataError, GretaError, QueryMeaningError, SetupError, StateError
 from greta.spark.failures import explained, met, missing, no_source
 
 pytestmark = pytest.mark.spark
@@ -37,13 +37,25 @@ def test_conditions_are_met_wherever_spark_raises_them(spark: Any, tmp_path: Pat
     assert no_source(failure(lambda: spark.range(1).write.format("nosuchformat").save(str(tmp_path / "out"))))
 
 
-def test_an_error_of_greta_in_a_task_comes_back_as_itself(spark: Any) -> None:
+@pytest.mark.parametrize("kind", [DataError, SetupError, StateError, GretaError])
+def test_an_error_of_greta_in_a_task_comes_back_as_itself(spark: Any, kind: type[GretaError]) -> None:
     def refuse(_: Iterator[Any]) -> Iterator[Any]:
-        raise DataError("an event is wrong\nhint: mend it")
+        raise kind("this is wrong", hint="mend it")
         yield
 
     error = explained(failure(lambda: spark.range(1).mapInArrow(refuse, "id BIGINT").collect()))
-    assert str(error) == "an event is wrong\nhint: mend it"
+    assert type(error) is kind
+    assert (error.message, error.hint) == ("this is wrong", "mend it")
+
+
+def test_an_error_of_a_query_in_a_task_keeps_its_words(spark: Any) -> None:
+    def refuse(_: Iterator[Any]) -> Iterator[Any]:
+        raise QueryMeaningError("x is wrong", hint="write y")
+        yield
+
+    error = explained(failure(lambda: spark.range(1).mapInArrow(refuse, "id BIGINT").collect()))
+    assert type(error) is GretaError
+    assert str(error) == "query: x is wrong\nhint: write y"
 
 
 def test_a_worker_that_is_killed_is_said_to_lack_memory(spark: Any) -> None:

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import greta
-from greta.engine.snapshots import StateError
-from greta.errors import DataError, QueryMeaningError, SetupError
+from greta.errors import DataError, QueryMeaningError, SetupError, StateError
 from greta.lang.nodes import Equivalence, EquivalenceAttribute, GroupAttribute, Query, ReturnAttribute
 from support.spark_streams import Stream, disordered, random_parts
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from greta.engine.snapshots import StateError
+from greta.errors import StateError
 from greta.spark.stream.state import OpenWindows
 from greta.spark.wire.buckets import bucket_keys, spark_hash
 

@@ -18,13 +18,13 @@ from greta.engine.job import Job
 from greta.engine.snapshots import (
     ChunkCache,
     Index,
-    StateError,
     Step,
     from_bytes,
     step,
     to_bytes,
 )
 from greta.engine.stream_jobs import StreamJob, relevant
+from greta.errors import StateError
 
 CASES = [
     case

@@ -86,8 +86,8 @@ def _tell(
     line: str | None = None,
 ) -> None:
     """Greta's own warnings in a line; others as Python shows them."""
-    if issubclass(category, GretaWarning):
-        print(f"warning: {on_one_line(str(message))}", file=sys.stderr, flush=True)
+    if isinstance(message, GretaWarning):
+        print(f"warning: {on_one_line(message)}", file=sys.stderr, flush=True)
     else:
         print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
 

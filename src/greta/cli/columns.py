@@ -35,7 +35,5 @@ def check_columns(query: Query, inputs: Sequence[Input], format_: Format | None,
             if name not in names:
                 hint = did_you_mean(name, names) or f"name the column with {option}"
                 there = ", ".join(names[:20]) or "none"
-                raise DataError(
-                    f"{each.path}: the events have no {role} column {name!r} (columns: {there})\nhint: {hint}"
-                )
+                raise DataError(f"{each.path}: the events have no {role} column {name!r} (columns: {there})", hint=hint)
     analyze(query, dict.fromkeys([*everything, columns.time, columns.type]))

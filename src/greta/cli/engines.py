@@ -63,7 +63,7 @@ def choose(engine: Engine, inputs: Sequence[Input], format_: Format | None, only
         return Choice(True, f"{only_spark[0]} is given")
     if (reason := obstacle(inputs, format_)) is not None:
         if engine is Engine.LOCAL:
-            raise DataError(f"{reason}\nhint: --engine spark reads it")
+            raise DataError(reason, hint="--engine spark reads it")
         return Choice(True, reason)
     if engine is Engine.LOCAL:
         return Choice(False, "--engine local")
@@ -108,10 +108,10 @@ def check_files(inputs: Sequence[Input]) -> None:
         if Path(each.path).is_dir():
             if any(Path(each.path).iterdir()):
                 continue
-            raise DataError(f"{each.path}: there are no files in it\nhint: name a file, or a directory of event files")
+            raise DataError(f"{each.path}: there are no files in it", hint="name a file, or a directory of event files")
         if _TABLE.fullmatch(each.path) and Path(each.path).suffix.lower() not in ENDINGS:
             continue
-        raise DataError(f"{each.path}: there is no such path\nhint: {_near(Path(each.path))}")
+        raise DataError(f"{each.path}: there is no such path", hint=_near(Path(each.path)))
 
 
 def _near(path: Path) -> str:
@@ -139,14 +139,14 @@ def spooled(inputs: Sequence[Input], format_: Format | None) -> Iterator[list[In
         raise typer.BadParameter("standard input can be read once", param_hint="--input")
     content = sys.stdin.buffer.read()
     if not content.strip():
-        raise DataError("stdin: there is nothing to read\nhint: pipe CSV with a header, or JSON lines, into greta")
+        raise DataError("stdin: there is nothing to read", hint="pipe CSV with a header, or JSON lines, into greta")
     with tempfile.TemporaryDirectory(prefix="greta-") as directory:
         file = Path(directory) / f"stdin.{format_ or _format(content)}"
         file.write_bytes(content)
         try:
             yield [each.at(file) if each.path == "-" else each for each in inputs]
         except DataError as error:
-            raise DataError(str(error).replace(str(file), "stdin")) from error
+            raise error.reworded({str(file): "stdin"}) from error
 
 
 def _format(content: bytes) -> Format:

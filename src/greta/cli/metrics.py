@@ -50,7 +50,7 @@ class Metrics:
         try:
             self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         except OSError as error:
-            raise SetupError(f"port {port} cannot be used for --metrics: {error}\nhint: name another") from error
+            raise SetupError(f"port {port} cannot be used for --metrics: {error}", hint="name another") from error
         self.port = self._server.server_address[1]
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

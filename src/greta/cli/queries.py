@@ -31,7 +31,7 @@ def read_query(file: Path) -> str:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{file}: not a text file: byte {error.start} is not UTF-8\nhint: save the query as UTF-8 text"
+            f"{file}: not a text file: byte {error.start} is not UTF-8", hint="save the query as UTF-8 text"
         ) from error
 
 

@@ -84,12 +84,12 @@ def check_output(output: str, overwrite: bool) -> None:
         return
     path = Path(output)
     if path.exists() and not overwrite:
-        raise DataError(f"{output}: is there already\nhint: replace it with --overwrite")
+        raise DataError(f"{output}: is there already", hint="replace it with --overwrite")
     if path.is_dir() and is_file(output):
-        raise DataError(f"{output}: is a directory\nhint: name a file, or a directory without an ending for many")
+        raise DataError(f"{output}: is a directory", hint="name a file, or a directory without an ending for many")
     above = next(place for place in path.absolute().parents if place.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
-        raise DataError(f"{output}: cannot be written into {above}\nhint: name another place")
+        raise DataError(f"{output}: cannot be written into {above}", hint="name another place")
 
 
 def write_directory(rows: pa.Table, output: str, format_: Format) -> None:

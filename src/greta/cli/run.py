@@ -270,7 +270,7 @@ def _check_plot(file: Path) -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise SetupError("--plot needs matplotlib\nhint: pip install 'greta-trends[plot]'")
+        raise SetupError("--plot needs matplotlib", hint="pip install 'greta-trends[plot]'")
 
 
 def _report(skipped: int, output: str | None, plot: Path | None) -> None:

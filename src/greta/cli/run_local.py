@@ -33,8 +33,5 @@ def answer(
     try:
         events = read_inputs(inputs, columns, format_)
     except DataError as error:
-        text = str(error)
-        for argument, option in _OPTIONS.items():
-            text = text.replace(argument, option)
-        raise DataError(text) from error
+        raise error.reworded(_OPTIONS) from error
     return in_order(greta.aggregate(events, query, time=columns.time, type=columns.type, numbers=numbers))

@@ -129,9 +129,9 @@ def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: St
         from greta.spark.reading.inputs import package_hint
 
         if met(error, "PATH_ALREADY_EXISTS"):
-            raise DataError(f"{output}: is there already\nhint: replace it with --overwrite") from error
+            raise DataError(f"{output}: is there already", hint="replace it with --overwrite") from error
         if no_source(error):
-            raise SetupError(f"Spark cannot write {format_}\n{package_hint()}") from error
+            raise SetupError(f"Spark cannot write {format_}", hint=package_hint()) from error
         raise _told(error) from error
 
 

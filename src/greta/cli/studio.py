@@ -46,7 +46,7 @@ def studio(
         from greta.studio.app import create_app
         from greta.studio.serving import serve
     except ModuleNotFoundError as error:
-        raise SetupError(f"the studio needs {error.name}\nhint: pip install 'greta-trends[studio]'") from error
+        raise SetupError(f"the studio needs {error.name}", hint="pip install 'greta-trends[studio]'") from error
     from greta.studio.guard import is_loopback
     from greta.studio.limits import MEGABYTE, Limits
     from greta.studio.session import Settings
@@ -72,8 +72,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=64)
     except OSError as error:
         raise SetupError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}\n"
-            "hint: another studio may be running; choose another --port, or 0 for a free one"
+            f"cannot listen on {host}:{port}: {error.strerror or error}",
+            hint="another studio may be running; choose another --port, or 0 for a free one",
         ) from error
 
 

@@ -48,7 +48,7 @@ def microseconds(moment: datetime) -> int:
 def demand(holds: bool, problem: str, hint: str) -> None:
     """Raise ``DataError`` with its hint unless the argument of a generator makes sense."""
     if not holds:
-        raise DataError(f"{problem}\nhint: {hint}")
+        raise DataError(problem, hint=hint)
 
 
 class Clock:

@@ -57,11 +57,11 @@ def write(
     if isinstance(batches, pa.Table):
         events, batches = len(batches), _table_batches(batches)
     if files < 1:
-        raise DataError(f"files is {files}\nhint: write at least one file")
+        raise DataError(f"files is {files}", hint="write at least one file")
     if files == 1:
         return [_write_one(batches, path, chosen, progress)]
     if events is None:
-        raise DataError(f"{files} files need the number of events\nhint: pass events=..., or a table")
+        raise DataError(f"{files} files need the number of events", hint="pass events=..., or a table")
     path.mkdir(parents=True, exist_ok=True)
     sizes = [events // files + (part < events % files) for part in range(files)]
     written: list[Path] = []
@@ -78,15 +78,15 @@ def format_of(path: Path, given: str | None = None) -> Format:
         found = _ENDINGS.get(path.suffix.lower())
         if found is None:
             raise DataError(
-                f"{path}: the ending {path.suffix!r} names no format\n"
-                f"hint: name it ({', '.join(get_args(Format))}), or use one of {', '.join(_ENDINGS)}"
+                f"{path}: the ending {path.suffix!r} names no format",
+                hint=f"name it ({', '.join(get_args(Format))}), or use one of {', '.join(_ENDINGS)}",
             )
         return found
     for known in get_args(Format):
         if given == known:
             return known  # type: ignore[no-any-return]
     guess = did_you_mean(given, get_args(Format)) or f"use {', '.join(get_args(Format))}"
-    raise DataError(f"{path}: unknown format {given!r}\nhint: {guess}")
+    raise DataError(f"{path}: unknown format {given!r}", hint=guess)
 
 
 @contextmanager
@@ -119,7 +119,7 @@ def _write_one(batches: Iterable[pa.RecordBatch], path: Path, chosen: Format, pr
             if sink is not None:
                 sink.close()
         if sink is None:
-            raise DataError(f"{path}: there are no batches to write\nhint: pass at least one, it may be empty")
+            raise DataError(f"{path}: there are no batches to write", hint="pass at least one, it may be empty")
     return path
 
 
@@ -269,7 +269,7 @@ def _stretches(batches: Iterable[pa.RecordBatch], sizes: list[int]) -> Iterator[
         while True:
             rest = next(source, None) if rest is None else rest
             if rest is None:
-                raise DataError("the stream ended before its number of events\nhint: pass the true events=...")
+                raise DataError("the stream ended before its number of events", hint="pass the true events=...")
             part, later = rest.slice(0, size), rest.slice(size)
             size -= len(part)
             # A batch that is used up stays, empty, for the parts without events: they need its schema.

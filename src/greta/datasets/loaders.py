@@ -58,13 +58,13 @@ def load(
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"{path}: the files do not fit together: {error}\nhint: name the columns' types") from error
+        raise DataError(f"{path}: the files do not fit together: {error}", hint="name the columns' types") from error
 
 
 def _visible_files(directory: Path) -> list[Path]:
     found = sorted(file for file in directory.iterdir() if file.is_file() and file.name[0] not in "._")
     if not found:
-        raise DataError(f"{directory}: there are no files in it\nhint: name a file, or a directory of event files")
+        raise DataError(f"{directory}: there are no files in it", hint="name a file, or a directory of event files")
     return found
 
 
@@ -89,13 +89,13 @@ def _events(
     for reserved in ("type", "time"):
         if reserved in wanted:
             option = "type_column=... or event_type=..." if reserved == "type" else "time=..."
-            raise DataError(f"{source.path}: {reserved} is not an attribute\nhint: map it by {option}")
+            raise DataError(f"{source.path}: {reserved} is not an attribute", hint=f"map it by {option}")
     for column in (*special, *wanted.values()):
         _demand_column(source, column, names)
     for attribute in types:
         if attribute not in wanted:
             guess = did_you_mean(attribute, wanted) or "name one of " + ", ".join(wanted)
-            raise DataError(f"{source.path}: a type is given for {attribute}, which is not read\nhint: {guess}")
+            raise DataError(f"{source.path}: a type is given for {attribute}, which is not read", hint=guess)
     as_text = {*special, *(wanted[attribute] for attribute in types)}
     table = source.read([*special, *(c for c in wanted.values() if c not in special)], as_text)
     made = {
@@ -113,7 +113,7 @@ def _demand_column(source: Source, column: str, names: list[str]) -> None:
         return
     option = {"time": "name the time column: time=...", "type": "give event_type=..., or type_column=..."}
     hint = did_you_mean(column, names) or option.get(column) or "map an existing column"
-    raise DataError(f"{source.path}: there is no column {column}; there are {', '.join(names)}\nhint: {hint}")
+    raise DataError(f"{source.path}: there is no column {column}; there are {', '.join(names)}", hint=hint)
 
 
 def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -132,7 +132,7 @@ def _types(source: Source, table: pa.Table, column: str, event_type: str | None)
 def _times(source: Source, values: pa.ChunkedArray, column: str, unit: TimeUnit | None) -> pa.ChunkedArray:
     """Times as UTC time stamps in microseconds, or as plain numbers of seconds."""
     if unit is not None and unit not in _PER_SECOND:
-        raise DataError(f"unknown time_unit {unit!r}\nhint: use one of {', '.join(_PER_SECOND)}")
+        raise DataError(f"unknown time_unit {unit!r}", hint=f"use one of {', '.join(_PER_SECOND)}")
     values = _plain(values)
     source.demand_values(values, column, "every event has a time: fill the column, or leave such rows out")
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
@@ -141,14 +141,14 @@ def _times(source: Source, values: pa.ChunkedArray, column: str, unit: TimeUnit 
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         if unit is not None:
             raise DataError(
-                f"{source.path}: column {column} holds time stamps already ({kind})\nhint: leave time_unit out"
+                f"{source.path}: column {column} holds time stamps already ({kind})", hint="leave time_unit out"
             )
         # What is finer than a microsecond is cut off: that is as fine as time gets in queries.
         return pc.cast(values if pa.types.is_timestamp(kind) else values.cast(pa.timestamp("us")), _UTC, safe=False)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise DataError(
-            f"{source.path}: column {column} holds {kind}, which is no time\n"
-            "hint: time is a time stamp, ISO 8601 text or a number"
+            f"{source.path}: column {column} holds {kind}, which is no time",
+            hint="time is a time stamp, ISO 8601 text or a number",
         )
     if pa.types.is_floating(kind):
         source.demand_values(

@@ -63,14 +63,14 @@ class Source:
             value = values[row].as_py()
         kind = "time" if pa.types.is_timestamp(target) else str(target)
         raise DataError(
-            f"{self.place(row)}: column {column}: {value!r} cannot be read as {kind}\nhint: {_way_out(target)}"
+            f"{self.place(row)}: column {column}: {value!r} cannot be read as {kind}", hint=_way_out(target)
         )
 
     def demand_values(self, values: pa.ChunkedArray, column: str, hint: str) -> None:
         """``DataError`` at the first NULL of a column that may have none."""
         if values.null_count:
             row = pc.index(pc.is_null(values), True).as_py()
-            raise DataError(f"{self.place(row)}: column {column} is NULL\nhint: {hint}")
+            raise DataError(f"{self.place(row)}: column {column} is NULL", hint=hint)
 
     def place(self, row: int) -> str:
         """Where a row, counted from 0, is: ``file:line``, or ``file, row n`` where there are no lines."""
@@ -124,10 +124,10 @@ class Source:
         for line, fields in self._csv_rows():
             if len(fields) != columns:
                 raise DataError(
-                    f"{self.path}:{line}: {len(fields)} fields under {columns} columns\n"
-                    "hint: put text with commas into double quotes"
+                    f"{self.path}:{line}: {len(fields)} fields under {columns} columns",
+                    hint="put text with commas into double quotes",
                 ) from error
-        raise DataError(f"{self.path}: {error}\nhint: is it CSV with a header, in UTF-8?") from error
+        raise DataError(f"{self.path}: {error}", hint="is it CSV with a header, in UTF-8?") from error
 
     def _csv_rows(self) -> Iterator[tuple[int, list[str]]]:
         """First line number and fields of each row after the header."""
@@ -157,20 +157,20 @@ class Source:
                 row = json.loads(text)
             except ValueError as cause:
                 raise DataError(
-                    f"{self.path}:{line}: not JSON: {cause}\nhint: JSON lines have one whole object per line"
+                    f"{self.path}:{line}: not JSON: {cause}", hint="JSON lines have one whole object per line"
                 ) from error
             if not isinstance(row, dict):
                 raise DataError(
-                    f"{self.path}:{line}: not an object\nhint: JSON lines have one whole object per line"
+                    f"{self.path}:{line}: not an object", hint="JSON lines have one whole object per line"
                 ) from error
             for name, value in row.items():
                 kind = _json_kind(value)
                 if kind != "null" and kinds.setdefault(name, kind) != kind:
                     raise DataError(
-                        f"{self.path}:{line}: column {name}: {value!r} is a {kind}, not a {kinds[name]}\n"
-                        "hint: give the column values of one kind"
+                        f"{self.path}:{line}: column {name}: {value!r} is a {kind}, not a {kinds[name]}",
+                        hint="give the column values of one kind",
                     ) from error
-        raise DataError(f"{self.path}: {error}\nhint: JSON lines have one whole object per line") from error
+        raise DataError(f"{self.path}: {error}", hint="JSON lines have one whole object per line") from error
 
     def _json_lines(self) -> Iterator[tuple[int, str]]:
         with self.path.open(encoding="utf-8", errors="replace") as file:
@@ -185,12 +185,12 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a text file\nhint: save it as UTF-8") from error
+        raise DataError(f"{path}: not a text file", hint="save it as UTF-8") from error
     except pa.ArrowInvalid as error:
-        raise DataError(f"{path}: {error}\nhint: is the format right?") from error
+        raise DataError(f"{path}: {error}", hint="is the format right?") from error
     except OSError as error:
         reason = error.strerror or error
-        raise DataError(f"{path}: cannot be read: {reason}\nhint: check the path") from error
+        raise DataError(f"{path}: cannot be read: {reason}", hint="check the path") from error
 
 
 def _is_large(values: pa.ChunkedArray) -> bool:

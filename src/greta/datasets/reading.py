@@ -29,7 +29,7 @@ def read_inputs(inputs: Sequence[Input], columns: Columns, format_: Format | Non
     try:
         return pa.concat_tables(tables, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"the inputs do not go together: {error}\nhint: give their columns the same types") from error
+        raise DataError(f"the inputs do not go together: {error}", hint="give their columns the same types") from error
 
 
 def _read(file: Path, each: Input, columns: Columns, format_: Format | None) -> pa.Table:

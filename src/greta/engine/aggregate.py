@@ -50,8 +50,8 @@ def aggregate(
     _ = prepared.instants  # a time that cannot be read is no query's fault
     names: Sequence[Label | None] = labels or [None]
     for label, job in zip(names, jobs, strict=True):
-        for message in cautions(job, prepared):
-            warn(message if label is None else f"query {label}: {message}")
+        for caution in cautions(job, prepared):
+            warn(caution.about(label))
     with telling_of_compilation():
         if labels is None:
             return jobs[0].run(prepared)

@@ -14,6 +14,7 @@ from greta.engine.job import Job
 from greta.engine.prepared import Prepared
 from greta.engine.tables import attribute_type, plain_type
 from greta.engine.times import epoch_unit, read_as
+from greta.errors import GretaWarning
 from greta.lang.nodes import Attribute, Comparison, Equivalence
 from greta.lang.walk import walk
 from greta.plan.nodes import AttributeType, Plan
@@ -23,7 +24,7 @@ _LOOKED_AT = 1_000
 """Events whose text is read as numbers."""
 
 
-def cautions(job: Job, prepared: Prepared) -> Iterator[str]:
+def cautions(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
     """Every warning about these events under this job, each with its way out."""
     if prepared.table.num_rows:
         yield from absent_types(job, prepared)
@@ -32,54 +33,55 @@ def cautions(job: Job, prepared: Prepared) -> Iterator[str]:
         yield from ordered_text(job, prepared.table)
 
 
-def absent_types(job: Job, prepared: Prepared) -> Iterator[str]:
+def absent_types(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
     """No event has a type that the query names."""
     there = [name for name in prepared.types.names if name is not None]
     named = job.plan.event_types
     if set(named) & set(there):
         return
-    yield absent_types_message(job, there)
+    yield only_types(job, there)
 
 
-def absent_types_message(job: Job, there: list[str]) -> str:
+def only_types(job: Job, there: list[str]) -> GretaWarning:
     """The warning for events of these types only."""
     some = ", ".join(sorted(there)[:_SHOWN]) + (", …" if len(there) > _SHOWN else "")
-    return (
-        f"no event has the type {' or '.join(job.plan.event_types)}: column {job.type!r} holds {some or 'only NULL'}\n"
-        "hint: name one of these types in PATTERN, or another column as the type"
+    return GretaWarning(
+        f"no event has the type {' or '.join(job.plan.event_types)}: column {job.type!r} holds {some or 'only NULL'}",
+        hint="name one of these types in PATTERN, or another column as the type",
     )
 
 
-def small_units(job: Job, prepared: Prepared) -> Iterator[str]:
+def small_units(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
     """Times are numbers that look like milliseconds since 1970, and count as seconds."""
     if job.clock.kind == "timestamp":
         return
     first = int(prepared.instants.min()) / (1_000 * job.clock.per_millisecond)
     unit = epoch_unit(first)
     if unit is not None:
-        yield (
+        yield GretaWarning(
             f"time column {job.time!r} holds numbers such as {first:.0f}, which count as seconds and look like "
-            f"{unit[1]} since 1970\nhint: {read_as(unit[0])}"
+            f"{unit[1]} since 1970",
+            hint=read_as(unit[0]),
         )
 
 
-def equal_times(job: Job, prepared: Prepared) -> Iterator[str]:
+def equal_times(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
     """All times are the same, where trends may have several events."""
     instants = prepared.instants
     if len(instants) > 1 and instants[0] == instants[-1] and _links(job.plan) and instants.min() == instants.max():
-        yield (
-            f"all events have the same time, so none comes after another (column {job.time!r})\n"
-            "hint: name the column that tells when they happened, or read it in a finer unit"
+        yield GretaWarning(
+            f"all events have the same time, so none comes after another (column {job.time!r})",
+            hint="name the column that tells when they happened, or read it in a finer unit",
         )
 
 
-def ordered_text(job: Job, table: pa.Table) -> Iterator[str]:
+def ordered_text(job: Job, table: pa.Table) -> Iterator[GretaWarning]:
     """An order is asked of text that reads as numbers: as text, '10' comes before '9'."""
     for name in _ordered(job.plan):
         if attribute_type(job.schema.field(name).type) is AttributeType.TEXT and _reads_as_numbers(table, name):
-            yield (
-                f"{name} is text that reads as numbers, and text is ordered letter by letter: '10' comes before '9'\n"
-                f"hint: make the column {name} a number first, e.g. by a cast"
+            yield GretaWarning(
+                f"{name} is text that reads as numbers, and text is ordered letter by letter: '10' comes before '9'",
+                hint=f"make the column {name} a number first, e.g. by a cast",
             )
 
 

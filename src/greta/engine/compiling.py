@@ -12,7 +12,7 @@ from time import monotonic
 
 from numba.core.event import Event, Listener, register, unregister
 
-from greta.errors import warn
+from greta.errors import GretaWarning, warn
 
 _PATIENCE = 2.0
 """Seconds of compiling that are not worth a word."""
@@ -35,7 +35,7 @@ class _Compilation(Listener):
             if sys.stderr.isatty():
                 print(f"greta: {_WHAT} …", file=sys.stderr, flush=True)
             else:
-                warn(f"{_WHAT}\nhint: python -m greta.engine.warm does it beforehand")
+                warn(GretaWarning(_WHAT, hint="python -m greta.engine.warm does it beforehand"))
 
     def on_end(self, event: Event) -> None:
         """A function is compiled; others follow."""

@@ -30,8 +30,8 @@ def read_instants(text: Any, unit: str) -> Any:
             continue
     shown = f"{visible(str(text.as_py()))!r}" if isinstance(text, pa.Scalar) else "some text"
     raise DataError(
-        f"a time stamp is compared with {shown}, which is none\n"
-        "hint: write it as '2024-01-02T09:30:00', or with a zone as '2024-01-02T09:30:00Z', all in one way"
+        f"a time stamp is compared with {shown}, which is none",
+        hint="write it as '2024-01-02T09:30:00', or with a zone as '2024-01-02T09:30:00Z', all in one way",
     )
 
 

@@ -22,7 +22,7 @@ def most_rows() -> int:
     try:
         return int(text.replace("_", ""))
     except ValueError as error:
-        raise SetupError(f"{MAX_ROWS} is {text!r}, and it must be a number of rows\nhint: e.g. 100_000_000") from error
+        raise SetupError(f"{MAX_ROWS} is {text!r}, and it must be a number of rows", hint="e.g. 100_000_000") from error
 
 
 def require_rows(rows: int, what: str, way_out: str) -> None:
@@ -30,6 +30,6 @@ def require_rows(rows: int, what: str, way_out: str) -> None:
     if rows <= (limit := most_rows()):
         return
     raise DataError(
-        f"{what}: {rows:,} rows, about {rows * _ROW_BYTES / 1e9:,.1f} GB of memory, and {limit:,} is the limit\n"
-        f"hint: {way_out}; or raise the limit in the environment: {MAX_ROWS}={rows}"
+        f"{what}: {rows:,} rows, about {rows * _ROW_BYTES / 1e9:,.1f} GB of memory, and {limit:,} is the limit",
+        hint=f"{way_out}; or raise the limit in the environment: {MAX_ROWS}={rows}",
     )

@@ -115,8 +115,8 @@ class EventArrays:
             if values.dtype == np.int64:
                 return values
             raise DataError(
-                f"a value of a trend does not fit 64 bits: {name} is too large\n"
-                "hint: leave numbers='exact' out, or use a smaller unit"
+                f"a value of a trend does not fit 64 bits: {name} is too large",
+                hint="leave numbers='exact' out, or use a smaller unit",
             )
         parts = self.columns.limbs(name)
         return parts[self.limb] if self.limb < len(parts) else np.zeros_like(parts[0])
@@ -194,7 +194,7 @@ class EventArrays:
 
 
 def _too_large() -> DataError:
-    return DataError("a value of a trend does not fit 64 bits\nhint: leave numbers='exact' out, or sum a smaller unit")
+    return DataError("a value of a trend does not fit 64 bits", hint="leave numbers='exact' out, or sum a smaller unit")
 
 
 def _mirrored(codes: Codes, size: int) -> Codes:

@@ -36,22 +36,22 @@ def labelled(query: Queries) -> tuple[list[Label] | None, list[QueryLike]]:
         return None, [query]
     if not isinstance(query, Mapping | Sequence):
         raise GretaError(
-            f"a query is a text, a Query or a Plan, not {type(query).__name__}\n"
-            "hint: several are a list of them, or a mapping of names to them"
+            f"a query is a text, a Query or a Plan, not {type(query).__name__}",
+            hint="several are a list of them, or a mapping of names to them",
         )
     items = list(query.items()) if isinstance(query, Mapping) else list(query)
     if not items:
-        raise GretaError("there is no query\nhint: pass one, or a list of at least one")
+        raise GretaError("there is no query", hint="pass one, or a list of at least one")
     if all(isinstance(item, tuple) for item in items):
         names: list[Label] = [item[0] for item in items if isinstance(item, tuple)]
         if not all(isinstance(name, str) for name in names):
-            raise GretaError("the names of queries must be texts\nhint: pass a list to number them from 0")
+            raise GretaError("the names of queries must be texts", hint="pass a list to number them from 0")
         if len(set(names)) < len(names):
             raise GretaError(f"two queries have the same name, among {', '.join(map(str, names))}")
         return names, [item[1] for item in items if isinstance(item, tuple)]
     plain = [item for item in items if not isinstance(item, tuple)]
     if len(plain) < len(items):
-        raise GretaError("some queries have names and some have not\nhint: name all of them, or none")
+        raise GretaError("some queries have names and some have not", hint="name all of them, or none")
     return list(range(len(plain))), plain
 
 
@@ -66,7 +66,7 @@ def naming(label: Label | None) -> Iterator[None]:
         raise
     except DataError as error:
         if label is not None:
-            raise DataError(f"query {label}: {error}") from error
+            raise DataError(f"query {label}: {error.message}", hint=error.hint) from error
         raise
 
 
@@ -85,8 +85,8 @@ def bind_all(
     for label, query in zip(names, queries, strict=True):
         with naming(label):
             jobs.append(Job.bind(query, schema, time=time, type=type, numbers=numbers))
-            for message in idle_conditions(jobs[-1].plan):
-                warn(message if label is None else f"query {label}: {message}")
+            for caution in idle_conditions(jobs[-1].plan):
+                warn(caution.about(label))
     return jobs
 
 

@@ -85,8 +85,8 @@ def no_such_row(window: object, group: Mapping[str, object]) -> GretaError:
     asked = [f"window_start {window}"] if window is not None else []
     asked += [f"{name} {value!r}" for name, value in group.items()]
     return GretaError(
-        f"no row of the answer has {' and '.join(asked)}\n"
-        "hint: take window_start and the GROUP-BY attributes from a row that greta.aggregate returns"
+        f"no row of the answer has {' and '.join(asked)}",
+        hint="take window_start and the GROUP-BY attributes from a row that greta.aggregate returns",
     )
 
 
@@ -103,7 +103,7 @@ def _require_names(names: tuple[str, ...], group: Mapping[str, object]) -> None:
     for name in group:
         if name not in names:
             hint = did_you_mean(name, names) or (f"it groups by {', '.join(names)}" if names else "leave group out")
-            raise GretaError(f"the query does not group by {name!r}\nhint: {hint}")
+            raise GretaError(f"the query does not group by {name!r}", hint=hint)
 
 
 def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, Int | None]:
@@ -120,13 +120,13 @@ def _window_number(job: Job, start: object) -> int:
     """The number of the window that starts at this instant."""
     window, clock = job.plan.window, job.clock
     if window is None:
-        raise GretaError("the query has no windows\nhint: leave window out, or add WITHIN to the query")
+        raise GretaError("the query has no windows", hint="leave window out, or add WITHIN to the query")
     _, slide = clock.units(window)
     units = _units(job, window, start)
     if units % slide:
         raise GretaError(
-            f"no window starts at {start}\nhint: windows start at multiples of SLIDE; take window_start from a row of "
-            "greta.aggregate"
+            f"no window starts at {start}",
+            hint="windows start at multiples of SLIDE; take window_start from a row of greta.aggregate",
         )
     return units // slide
 
@@ -142,6 +142,6 @@ def _units(job: Job, window: Window, start: object) -> int:
         return round(number * 1_000 * clock.per_millisecond)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         raise GretaError(
-            f"window is {start!r}, which is no {clock.bounds_type(window)}\nhint: take window_start from a row of "
-            "greta.aggregate"
+            f"window is {start!r}, which is no {clock.bounds_type(window)}",
+            hint="take window_start from a row of greta.aggregate",
         ) from error

@@ -30,7 +30,7 @@ from greta.engine.frames import Cut
 from greta.engine.job import WINDOW
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.totals import count_partitions, fold, row_bytes
-from greta.errors import GretaError
+from greta.errors import StateError
 
 FORMAT = 4
 """Version of what is stored; a store of another version is refused."""
@@ -46,10 +46,6 @@ _EVENT_BYTES = 10
 
 _QUICK = pa.ipc.IpcWriteOptions(compression="lz4")
 _SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
-
-
-class StateError(GretaError):
-    """Stored state that the query at hand cannot go on from."""
 
 
 class Store(Protocol):
@@ -143,13 +139,13 @@ class Index:
         read = json.loads(value)
         if read["format"] != FORMAT:
             raise StateError(
-                f"the checkpoint's state has format {read['format']}, this greta reads format {FORMAT}\n"
-                "hint: go on with the version of greta that wrote it, or start with a new checkpoint"
+                f"the checkpoint's state has format {read['format']}, this greta reads format {FORMAT}",
+                hint="go on with the version of greta that wrote it, or start with a new checkpoint",
             )
         if read["layout"] != layout:
             raise StateError(
-                "the checkpoint's state was stored for another query: it lacks events or columns that this one needs\n"
-                "hint: go on with the old query, or start the new one with a new checkpoint"
+                "the checkpoint's state was stored for another query: it lacks events or columns that this one needs",
+                hint="go on with the old query, or start the new one with a new checkpoint",
             )
         chunks, totals = ([Chunk(*chunk) for chunk in read[name]] for name in ("chunks", "totals"))
         return Index(read["first"], read["timer"], chunks, read["folded"], totals)

@@ -32,8 +32,8 @@ def to_table(events: Events) -> pa.Table:
             table = pa.table(events)
         except (pa.ArrowException, ValueError, TypeError) as error:
             raise DataError(
-                f"the {type(events).__name__} cannot be read as a table: {visible(str(error))}\n"
-                "hint: give every column a name of its own and values of one type"
+                f"the {type(events).__name__} cannot be read as a table: {visible(str(error))}",
+                hint="give every column a name of its own and values of one type",
             ) from error
         # pandas would hand over its index as a column.
         index = [name for name in table.column_names if name.startswith("__index_level_")]
@@ -41,8 +41,8 @@ def to_table(events: Events) -> pa.Table:
     if isinstance(events, Iterable) and not isinstance(events, str | bytes | Mapping):
         return _from_mappings(list(events))
     raise DataError(
-        f"cannot read events from {type(events).__name__}\n"
-        "hint: pass an Arrow table, a pandas or Polars frame, or a list of dicts"
+        f"cannot read events from {type(events).__name__}",
+        hint="pass an Arrow table, a pandas or Polars frame, or a list of dicts",
     )
 
 
@@ -75,8 +75,8 @@ def _from_mappings(rows: list[Any]) -> pa.Table:
             columns[name] = pa.array(values)
         except UnicodeEncodeError as error:
             raise DataError(
-                f"attribute {visible(str(name))} holds text that is not Unicode: {visible(str(error.object))!r}\n"
-                "hint: encode it with errors='replace' first"
+                f"attribute {visible(str(name))} holds text that is not Unicode: {visible(str(error.object))!r}",
+                hint="encode it with errors='replace' first",
             ) from error
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             if all(value is None or (type(value) is int and abs(value) < 10**WIDE.precision) for value in values):
@@ -87,13 +87,13 @@ def _from_mappings(rows: list[Any]) -> pa.Table:
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 kinds = sorted({type(value).__name__ for value in values if value is not None})
                 raise DataError(
-                    f"attribute {name} mixes values of types {', '.join(kinds)}\n"
-                    "hint: give all events one type per attribute, and None where there is no value"
+                    f"attribute {name} mixes values of types {', '.join(kinds)}",
+                    hint="give all events one type per attribute, and None where there is no value",
                 ) from error
     try:
         return pa.table(columns)
     except (UnicodeEncodeError, TypeError) as error:
-        raise DataError("an attribute has a name that is no text in Unicode\nhint: rename it") from error
+        raise DataError("an attribute has a name that is no text in Unicode", hint="rename it") from error
 
 
 def wide_integers(values: Sequence[int | None]) -> pa.Array:
@@ -153,8 +153,8 @@ def require_event_types(schema: pa.Schema, name: str) -> None:
     """Raise a clear error unless the type column can name event types."""
     if pa.types.is_nested(schema.field(name).type):
         raise DataError(
-            f"type column {name!r} has type {schema.field(name).type}; it must hold the name of an event type\n"
-            "hint: name another column with type=..., or make it text first"
+            f"type column {name!r} has type {schema.field(name).type}; it must hold the name of an event type",
+            hint="name another column with type=..., or make it text first",
         )
 
 

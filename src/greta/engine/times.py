@@ -46,8 +46,8 @@ class Clock:
         if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
             return Clock("seconds", "ns", pa.float64())
         raise DataError(
-            f"time column {name!r} has type {type_}; it must hold timestamps, or numbers of seconds\n"
-            "hint: cast it to a timestamp first"
+            f"time column {name!r} has type {type_}; it must hold timestamps, or numbers of seconds",
+            hint="cast it to a timestamp first",
         )
 
     @property
@@ -64,8 +64,8 @@ class Clock:
         within, slide = self.units(window)
         if furthest + within + slide >= 2**63:
             raise DataError(
-                f"windows of this length do not fit times that are counted in {self.unit}\n"
-                "hint: cast the time column to a coarser unit, or leave WITHIN out for one window over everything"
+                f"windows of this length do not fit times that are counted in {self.unit}",
+                hint="cast the time column to a coarser unit, or leave WITHIN out for one window over everything",
             )
 
     @property
@@ -121,8 +121,8 @@ def _cast(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedA
         return as_type(column, type_)
     except pa.ArrowInvalid as error:
         raise DataError(
-            f"time column {name!r} holds a time out of range: {error}\n"
-            "hint: filter such rows out first, or cast the column to another unit"
+            f"time column {name!r} holds a time out of range: {error}",
+            hint="filter such rows out first, or cast the column to another unit",
         ) from error
 
 
@@ -150,7 +150,7 @@ def _refuse_large(numbers: NDArray[np.int64] | NDArray[np.float64], most: float,
     unit = epoch_unit(float(numbers[row]))
     hint = f"it looks like {unit[1]} since 1970: {read_as(unit[0])}" if unit else "filter such rows out first"
     raise DataError(
-        f"time column {name!r} is too large for a number of seconds in row {row} (counted from 0)\nhint: {hint}"
+        f"time column {name!r} is too large for a number of seconds in row {row} (counted from 0)", hint=hint
     )
 
 
@@ -162,6 +162,6 @@ def read_as(unit: str) -> str:
 def _refuse(bad: pa.Array | pa.ChunkedArray, name: str, what: str) -> None:
     row = pc.index(bad, True).as_py()
     raise DataError(
-        f"time column {name!r} is {what} in row {row} (counted from 0)\n"
-        "hint: filter such rows out first; every event needs a time, as a timestamp or a number of seconds from 0 on"
+        f"time column {name!r} is {what} in row {row} (counted from 0)",
+        hint="filter such rows out first; every event needs a time, as a timestamp or a number of seconds from 0 on",
     )

@@ -52,7 +52,7 @@ def trends(
     [1, 2, 3]
     """
     if n < 0:
-        raise GretaError(f"n must not be negative, and is {n}\nhint: it is the number of trends to return")
+        raise GretaError(f"n must not be negative, and is {n}", hint="it is the number of trends to return")
     table = to_table(events)
     job = Job.bind(query, table.schema, time=time, type=type)
     if job.plan.conjunction:
@@ -85,14 +85,14 @@ def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
         (returned,) = parse(f"RETURN {text} PATTERN E").returns
     except (QueryError, ValueError) as error:
         guess = did_you_mean(pick, _WORDS) or f"write {', '.join(_WORDS)}, or a value such as MAX(DURATION(*))"
-        raise GretaError(f"cannot pick trends by {pick!r}\nhint: {guess}") from error
+        raise GretaError(f"cannot pick trends by {pick!r}", hint=guess) from error
     value = returned.expression if isinstance(returned, ReturnValue) else None
     if pick not in _WORDS and not (isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")):
         hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
         if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
             hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
         hint = hint if value is not None else did_you_mean(pick, _WORDS) or hint
-        raise GretaError(f"{pick} is not the largest or smallest value of trends\nhint: {hint}")
+        raise GretaError(f"{pick} is not the largest or smallest value of trends", hint=hint)
     # Without the text: its places are not those of the value.
     asked = replace(job.plan.query, returns=(returned,), having=None, text=None)
     return Job.bind(asked, schema, time=job.time, type=job.type)

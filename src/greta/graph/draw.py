@@ -34,8 +34,8 @@ def draw(graph: Graph) -> str:
     """All partitions below each other in one SVG."""
     if len(graph.vertices) > MOST_VERTICES:
         raise GretaError(
-            f"the graph has {len(graph.vertices)} vertices, and a picture shows at most {MOST_VERTICES}\n"
-            "hint: pick one window, or fewer events; the text table has no limit"
+            f"the graph has {len(graph.vertices)} vertices, and a picture shows at most {MOST_VERTICES}",
+            hint="pick one window, or fewer events; the text table has no limit",
         )
     parts = [_draw_partition(partition, len(graph.windows) > 1) for partition in graph.partitions]
     drawing = svg.stack(parts) if parts else _caption("no event became a vertex", svg.Drawing("", 0, 0))

@@ -236,7 +236,7 @@ def _window_number(stream: Stream, start: Any) -> int | None:
     if start not in starts:
         shown = [str(known) for known in list(starts)[:5]]
         some = ", ".join(shown) + (", …" if len(starts) > len(shown) else "")
-        raise DataError(f"no window with events starts at {start}\nhint: windows start at {some or 'no time'}")
+        raise DataError(f"no window with events starts at {start}", hint=f"windows start at {some or 'no time'}")
     return starts[start]
 
 

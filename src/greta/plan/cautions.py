@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from greta.errors import GretaWarning
 from greta.lang.nodes import Attribute, Comparison, Equivalence, Expression
 from greta.lang.printer import print_expression
 from greta.lang.walk import walk
@@ -12,7 +13,7 @@ from greta.plan.conditions import attributes, conjuncts, constant, rebuilt
 from greta.plan.nodes import Plan, Template
 
 
-def idle_conditions(plan: Plan) -> Iterator[str]:
+def idle_conditions(plan: Plan) -> Iterator[GretaWarning]:
     """A warning with its way out for each condition of WHERE that holds for every event, or for none."""
     for item in plan.query.where:
         if isinstance(item, Equivalence):
@@ -20,12 +21,14 @@ def idle_conditions(plan: Plan) -> Iterator[str]:
         for condition in conjuncts(item):
             value = constant(condition)
             if isinstance(value, bool):
-                yield f"{condition} {_how_often(value)} holds\nhint: compare with an attribute, or leave it out"
+                yield GretaWarning(
+                    f"{condition} {_how_often(value)} holds", hint="compare with an attribute, or leave it out"
+                )
                 continue
             for node, _ in walk(condition):
                 if isinstance(node, Comparison) and node.left == node.right and any(attributes(node.left)):
                     holds = node.operator in ("=", "<=", ">=")
-                    yield f"{node} {_how_often(holds)} holds\n{_hint(node, plan)}"
+                    yield GretaWarning(f"{node} {_how_often(holds)} holds", hint=_hint(node, plan))
 
 
 def _how_often(holds: bool) -> str:
@@ -36,8 +39,8 @@ def _hint(comparison: Comparison, plan: Plan) -> str:
     """The comparison with the next event, where one of the same variable can come next."""
     names = {attribute.variable for attribute in attributes(comparison.left)}
     if names & _repeated(plan) and not any(attribute.next for attribute in attributes(comparison.left)):
-        return f"hint: did you mean {print_expression(replace(comparison, right=_next(comparison.right)))}?"
-    return "hint: both sides are the same; compare with another attribute or a number"
+        return f"did you mean {print_expression(replace(comparison, right=_next(comparison.right)))}?"
+    return "both sides are the same; compare with another attribute or a number"
 
 
 def _next(expression: Expression) -> Expression:

@@ -49,12 +49,13 @@ def require_pyspark() -> None:
         pyspark = import_module("pyspark")
     except ImportError as error:
         raise SetupError(
-            "PySpark is not installed\nhint: pip install 'greta-trends[spark]' brings it; "
-            "add the extra java where there is no Java either: pip install 'greta-trends[spark,java]'"
+            "PySpark is not installed",
+            hint="pip install 'greta-trends[spark]' brings it; "
+            "add the extra java where there is no Java either: pip install 'greta-trends[spark,java]'",
         ) from error
     if tuple(int(part) for part in pyspark.__version__.split(".")[:2]) < OLDEST:
         raise SetupError(
-            f"greta runs on Spark 3.5 or later, and this is PySpark {pyspark.__version__}\n"
-            "hint: batches run on Spark 3.5, streams, SQL and the command line on 4.0 or later: "
-            "pip install 'pyspark>=4.0,<4.4'"
+            f"greta runs on Spark 3.5 or later, and this is PySpark {pyspark.__version__}",
+            hint="batches run on Spark 3.5, streams, SQL and the command line on 4.0 or later: "
+            "pip install 'pyspark>=4.0,<4.4'",
         )

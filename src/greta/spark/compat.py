@@ -88,12 +88,10 @@ def require(version: tuple[int, int], oldest: tuple[int, int], what: str) -> Non
     """Raise a ``SetupError`` where a version is older than what is asked of it needs."""
     if version < oldest:
         raise SetupError(
-            f"{what} need Spark {oldest[0]}.{oldest[1]} or later, and this is Spark {version[0]}.{version[1]}\n"
-            + (
-                "hint: run the query over a DataFrame that is read as a whole, with greta.spark.aggregate"
-                if version >= OLDEST
-                else f"hint: pip install 'pyspark>={oldest[0]}.{oldest[1]}'"
-            )
+            f"{what} need Spark {oldest[0]}.{oldest[1]} or later, and this is Spark {version[0]}.{version[1]}",
+            hint="run the query over a DataFrame that is read as a whole, with greta.spark.aggregate"
+            if version >= OLDEST
+            else f"pip install 'pyspark>={oldest[0]}.{oldest[1]}'",
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-from greta.errors import DataError, GretaError, SetupError
+from greta.errors import DataError, GretaError, SetupError, StateError
 
 _DEEPEST = 12
 """Exceptions behind each other that are looked at."""
@@ -24,6 +24,7 @@ _DISK = re.compile(
     r"No space left on device|Permission denied|Read-only file system|Mkdirs failed|failed to create|"
     r"AccessDenied|Operation not permitted|Not a directory|Unable to create"
 )
+_KINDS = {kind.__name__: kind for kind in (DataError, SetupError, StateError)}
 _LOST = ("java.io.EOFException", "ExecutorLostFailure", "java.lang.OutOfMemoryError")
 _NEEDED = ("greta", "google", "lark", "llvmlite", "numba", "numpy", "pandas", "pyarrow")
 """What tasks import."""
@@ -84,7 +85,7 @@ def explained(error: BaseException) -> GretaError | None:
     text = str(error)
     raised = _RAISED.search(text)
     if raised is not None:
-        return DataError(raised[2].strip())
+        return _of_worker(raised[1].rpartition(".")[2], raised[2].strip())
     module = _MODULE.search(text)
     if module is not None and module[1].partition(".")[0] in _NEEDED:
         return missing(module[1])
@@ -95,13 +96,22 @@ def explained(error: BaseException) -> GretaError | None:
     disk = next((line.strip() for line in text.splitlines() if _DISK.search(line)), None)
     if disk is not None:
         return SetupError(
-            f"it stopped because a directory cannot be written: {disk}\n"
-            "hint: make room or mend the permissions, then start it again; a stream goes on from its checkpoint, "
-            "where it stopped, and nothing is lost"
+            f"it stopped because a directory cannot be written: {disk}",
+            hint="make room or mend the permissions, then start it again; a stream goes on from its checkpoint, "
+            "where it stopped, and nothing is lost",
         )
     if any(failure.kind in _LOST for failure in failures) or any(kind in text for kind in _LOST):
         return _out_of_memory()
     return None
+
+
+def _of_worker(kind: str, text: str) -> GretaError:
+    """An error that greta raised in a worker, of which Spark keeps the text: its kind, its words and its way out.
+
+    An error in a query has its text with the place marked; it comes back in these words, as a ``GretaError``.
+    """
+    message, _, hint = text.partition("\nhint: ")
+    return _KINDS.get(kind, GretaError)(message, hint=hint or None)
 
 
 def missing(module: str) -> SetupError:
@@ -109,15 +119,15 @@ def missing(module: str) -> SetupError:
     top = module.partition(".")[0]
     if top == "greta":
         return SetupError(
-            "greta is not installed where Spark's tasks run: this process has it, the executors' Python has not\n"
-            "hint: hand it over with greta.spark.ship(spark) (greta run --ship), or install greta-trends on every "
-            "executor; with an archive of your own: greta pack, then --conf spark.archives=greta.tar.gz#greta"
+            "greta is not installed where Spark's tasks run: this process has it, the executors' Python has not",
+            hint="hand it over with greta.spark.ship(spark) (greta run --ship), or install greta-trends on every "
+            "executor; with an archive of your own: greta pack, then --conf spark.archives=greta.tar.gz#greta",
         )
     package = _PACKAGES.get(top, top)
     return SetupError(
-        f"the Python of Spark's executors has no {package}, which greta needs there\n"
-        f"hint: install {package} on every executor, or name a Python that has it with "
-        "--conf spark.pyspark.python=/path/to/python"
+        f"the Python of Spark's executors has no {package}, which greta needs there",
+        hint=f"install {package} on every executor, or name a Python that has it with "
+        "--conf spark.pyspark.python=/path/to/python",
     )
 
 
@@ -125,16 +135,16 @@ def _unreadable(path: str, text: str) -> DataError:
     header = re.search(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)", text)
     if header is not None:
         return DataError(
-            f"{path}: its columns are {header[1].strip()}, those of the first file {header[2].strip()}\n"
-            "hint: files of one input must have the same columns in the same order"
+            f"{path}: its columns are {header[1].strip()}, those of the first file {header[2].strip()}",
+            hint="files of one input must have the same columns in the same order",
         )
-    return DataError(f"{path}: cannot be read\nhint: is it damaged, or in another format than its name says?")
+    return DataError(f"{path}: cannot be read", hint="is it damaged, or in another format than its name says?")
 
 
 def _out_of_memory() -> SetupError:
     return SetupError(
-        "a Python worker of Spark ended without a word, as they do when the system takes their memory away\n"
-        "hint: give executors more beside Java's heap (--conf spark.executor.memoryOverhead=2g, or on one machine a "
+        "a Python worker of Spark ended without a word, as they do when the system takes their memory away",
+        hint="give executors more beside Java's heap (--conf spark.executor.memoryOverhead=2g, or on one machine a "
         "smaller spark.driver.memory), run fewer tasks at a time (spark.executor.cores), or cut time more finely "
-        "(--cut measure)"
+        "(--cut measure)",
     )

@@ -58,7 +58,7 @@ class Trends:
     ) -> AnalyzeResult:
         """Columns of the answer, and which columns of the events to hand over, bucket by bucket."""
         if not events.isTable or not isinstance(events.dataType, T.StructType):
-            raise GretaError(f"the first argument must be a table\nhint: {NAME}(TABLE(stock), query => '...')")
+            raise GretaError("the first argument must be a table", hint=f"{NAME}(TABLE(stock), query => '...')")
         text = _constant("query", query)
         options = {
             name: _constant(name, argument) if argument is not None else Trends.defaults[name]
@@ -122,7 +122,7 @@ def register(spark: SparkSession, name: str = NAME) -> None:
 
 def _constant(name: str, argument: AnalyzeArgument) -> str:
     if not isinstance(argument.value, str):
-        raise GretaError(f"{name} must be a constant text\nhint: {name} => '...'")
+        raise GretaError(f"{name} must be a constant text", hint=f"{name} => '...'")
     return argument.value
 
 

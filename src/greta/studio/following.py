@@ -86,8 +86,8 @@ class Follower:
             self._newest_file = max(self._newest_file or 0.0, path.stat().st_mtime)
             if part.column_names[:2] != ["window_start", "window_end"]:
                 raise DataError(
-                    f"{path.name}: the columns are {', '.join(part.column_names[:6])}, not those of a result\n"
-                    "hint: follow the directory that greta stream writes: window_start, window_end, …"
+                    f"{path.name}: the columns are {', '.join(part.column_names[:6])}, not those of a result",
+                    hint="follow the directory that greta stream writes: window_start, window_end, …",
                 )
             self.total += len(part)
             parts.append(part)

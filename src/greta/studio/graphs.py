@@ -39,8 +39,8 @@ def graph(query: str, source: dict[str, Any], result: str, row: int, height: str
     inside = _behind(events, plan, result, row)
     if len(inside) > LIMITS.graph_events:
         raise DataError(
-            f"this row has {len(inside):,} events behind it; graphs are drawn up to {LIMITS.graph_events}\n"
-            "hint: choose a row with fewer events, a shorter window, or another GROUP-BY"
+            f"this row has {len(inside):,} events behind it; graphs are drawn up to {LIMITS.graph_events}",
+            hint="choose a row with fewer events, a shorter window, or another GROUP-BY",
         )
     alone = replace(plan.query, window=None)
     rows = inside.to_pylist()
@@ -62,7 +62,7 @@ def _behind(events: pa.Table, plan: Plan, result: str, row: int) -> pa.Table:
     """The events of a row's window and group, in order of time."""
     table = pyarrow.feather.read_table(result, memory_map=True)
     if row >= len(table):
-        raise DataError(f"there is no row {row + 1}\nhint: choose one of {len(table)}")
+        raise DataError(f"there is no row {row + 1}", hint=f"choose one of {len(table)}")
     values = {name: table.column(name)[row] for name in table.column_names}
     time = events.column("time")
     if plan.window is not None:

@@ -11,15 +11,15 @@ class StudioError(GretaError):
     """A request that the studio refuses; ``status`` is the HTTP status it answers with."""
 
     def __init__(self, message: str, hint: str | None = None, status: int = 400) -> None:
-        super().__init__(message if hint is None else f"{message}\nhint: {hint}")
+        super().__init__(message, hint=hint)
         self.status = status
 
 
 def describe(error: GretaError, text: str | None = None) -> dict[str, Any]:
     """The parts of an error: ``message``, ``hint``, and for queries ``carets`` and offsets in the text."""
     if not isinstance(error, QueryError):
-        message, _, hint = str(error).partition("\nhint: ")
-        return {"message": visible(message, keep="\n"), "hint": visible(hint, keep="\n") or None}
+        hint = None if error.hint is None else visible(error.hint, keep="\n")
+        return {"message": visible(error.message, keep="\n"), "hint": hint}
     error.locate(text)
     described: dict[str, Any] = {
         "message": visible(error.message),

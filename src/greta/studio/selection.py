@@ -101,7 +101,7 @@ def _require(table: pa.Table, name: str) -> str:
     for column in table.column_names:
         if column == name or column.lower() == name.lower():
             return str(column)
-    raise DataError(f"there is no column {name}\nhint: the columns are {', '.join(table.column_names)}")
+    raise DataError(f"there is no column {name}", hint=f"the columns are {', '.join(table.column_names)}")
 
 
 def _order(column: pa.ChunkedArray, descending: bool) -> Positions:

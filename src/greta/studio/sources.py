@@ -112,7 +112,7 @@ def attribute(source: Mapping[str, Any], attribute: str, by: list[str], groups: 
     events = kept(source)
     for name in (attribute, *by, *groups):
         if name not in events.column_names:
-            raise DataError(f"there is no column {name}\nhint: the columns are {', '.join(events.column_names)}")
+            raise DataError(f"there is no column {name}", hint=f"the columns are {', '.join(events.column_names)}")
     return attribute_lines(events, attribute, by, groups)
 
 
@@ -121,7 +121,7 @@ def inspect(path: str) -> dict[str, Any]:
     file = Path(path)
     head = _head(file)
     if not head.column_names:
-        raise DataError(f"{file.name}: there are no columns\nhint: a CSV file begins with a line of column names")
+        raise DataError(f"{file.name}: there are no columns", hint="a CSV file begins with a line of column names")
     return {
         "columns": _columns(head.schema),
         "rows": [[_shown(value) for value in row.values()] for row in head.slice(0, 5).to_pylist()],
@@ -137,7 +137,7 @@ def _columns(schema: pa.Schema) -> list[dict[str, str]]:
 def _sample(source: Mapping[str, Any]) -> str:
     name = source["sample"]
     if not isinstance(name, str) or name not in samples.SAMPLES:
-        raise DataError(f"there is no sample {name!r}\nhint: choose one of {', '.join(samples.SAMPLES)}")
+        raise DataError(f"there is no sample {name!r}", hint=f"choose one of {', '.join(samples.SAMPLES)}")
     return name
 
 
@@ -167,12 +167,12 @@ def _own_name(path: Path) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(str(error).replace(f"{path.parent}/", "")) from error
+        raise error.reworded({f"{path.parent}/": ""}) from error
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         said = str(error).replace(f"{path.parent}/", "").partition("\n")[0]
         raise DataError(
-            f"{path.name}: cannot be read: {said}\n"
-            "hint: is it what its ending says? CSV needs a header and UTF-8, JSON one object per line"
+            f"{path.name}: cannot be read: {said}",
+            hint="is it what its ending says? CSV needs a header and UTF-8, JSON one object per line",
         ) from error
 
 

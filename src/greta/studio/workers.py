@@ -24,7 +24,7 @@ class WorkerError(GretaError):
     """What a worker answered instead of an answer; ``described`` goes to the page as it is."""
 
     def __init__(self, described: dict[str, Any]) -> None:
-        super().__init__(described["message"])
+        super().__init__(described["message"], hint=described.get("hint"))
         self.described = described
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from greta.engine.cautions import absent_types_message, ordered_text, small_units
+from greta.engine.cautions import only_types, ordered_text, small_units
 from greta.engine.job import Job
 from greta.engine.prepared import Prepared
 from greta.errors import warn
@@ -22,8 +22,8 @@ def look_at_first_rows(df: DataFrame, query: Query, *, time: str, type: str) -> 
     rows = to_arrow(df.select(*(named(name) for name in job.columns)).limit(_LOOKED_AT))
     job = Job.bind(query, rows.schema, time=time, type=type)
     if rows.num_rows:
-        for message in (*small_units(job, Prepared(job, rows)), *ordered_text(job, rows)):
-            warn(message)
+        for caution in (*small_units(job, Prepared(job, rows)), *ordered_text(job, rows)):
+            warn(caution)
 
 
 def explain_no_rows(df: DataFrame, query: Query, *, time: str, type: str) -> None:  # noqa: A002
@@ -32,4 +32,4 @@ def explain_no_rows(df: DataFrame, query: Query, *, time: str, type: str) -> Non
     found = df.select(named(type).cast("string")).distinct().limit(_MOST_TYPES).collect()
     there = [row[0] for row in found if row[0] is not None]
     if 0 < len(found) < _MOST_TYPES and not set(there) & set(job.plan.event_types):
-        warn(absent_types_message(job, there))
+        warn(only_types(job, there))

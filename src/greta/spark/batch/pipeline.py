@@ -59,8 +59,8 @@ def aggregate(
     if df.isStreaming:
         if tasks is not None or cut is not None:
             raise GretaError(
-                f"{'tasks' if tasks is not None else 'cut'} is for batches\n"
-                "hint: a stream is shared out by buckets=, its windows by time as they close"
+                f"{'tasks' if tasks is not None else 'cut'} is for batches",
+                hint="a stream is shared out by buckets=, its windows by time as they close",
             )
         from greta.spark.stream import aggregate_stream
 

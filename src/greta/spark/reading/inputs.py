@@ -103,7 +103,9 @@ def _with_times(df: DataFrame, time: str, unit: TimeUnit | None) -> DataFrame:
     if unit is None or kind is None:
         return df
     if not isinstance(kind, T.NumericType):
-        raise DataError(f"column {time} holds time stamps already ({kind.simpleString()})\nhint: leave --time-unit out")
+        raise DataError(
+            f"column {time} holds time stamps already ({kind.simpleString()})", hint="leave --time-unit out"
+        )
     return df.withColumn(time, _since_1970(column, unit))
 
 
@@ -139,7 +141,8 @@ def _read(
             return _read_text(spark, source.path, chosen, schema, malformed)
         return spark.read.format(chosen or "parquet").load(source.path), None
     except (PySparkException, Py4JError) as error:
-        raise DataError(f"{source.path}: {_problem(error, chosen)}") from error
+        problem, hint = _problem(error, chosen)
+        raise DataError(f"{source.path}: {problem}", hint=hint) from error
 
 
 def _read_text(
@@ -183,8 +186,8 @@ def _in_file_order(given: T.StructType, header: list[str]) -> T.StructType:
     fields = {field.name: field for field in given.fields}
     if set(fields) != set(header):
         raise DataError(
-            f"the file has the columns {', '.join(header)}, and the schema names {', '.join(fields)}\n"
-            "hint: name every column of the file in --schema, in any order"
+            f"the file has the columns {', '.join(header)}, and the schema names {', '.join(fields)}",
+            hint="name every column of the file in --schema, in any order",
         )
     return T.StructType([fields[name] for name in header])
 
@@ -201,9 +204,8 @@ def _refuse_malformed(df: DataFrame) -> None:
         return
     lines = [f"  {_place(row[_FILE], row[_CORRUPT])}: {row[_CORRUPT][:200]}" for row in first]
     raise DataError(
-        "the input has rows that cannot be read:\n"
-        + "\n".join(lines)
-        + "\nhint: mend them, give the columns' types with --schema, or leave such rows out with --malformed skip"
+        "the input has rows that cannot be read:\n" + "\n".join(lines),
+        hint="mend them, give the columns' types with --schema, or leave such rows out with --malformed skip",
     )
 
 
@@ -221,21 +223,22 @@ def _place(url: str, record: str) -> str:
     return url
 
 
-def _problem(error: Exception, format_: str | None) -> str:
+def _problem(error: Exception, format_: str | None) -> tuple[str, str | None]:
+    """What is wrong with an input, and a way out where there is one."""
     if met(error, "PATH_NOT_FOUND"):
-        return "there is no such path, nor a table of this name"
+        return "there is no such path, nor a table of this name", None
     if met(error, "UNABLE_TO_INFER_SCHEMA"):
-        return f"no {format_ or 'parquet'} files in it\nhint: name the format with --format csv"
+        return f"no {format_ or 'parquet'} files in it", "name the format with --format csv"
     if no_source(error):
-        return f"Spark has no reader for {format_}\n{package_hint()}"
-    return _first_line(error)
+        return f"Spark has no reader for {format_}", package_hint()
+    return _first_line(error), None
 
 
 def package_hint() -> str:
     """How to add a reader or writer that Spark lacks."""
     spark = ".".join(map(str, client_version()))
     return (
-        f"hint: add its package for Spark {spark}, "
+        f"add its package for Spark {spark}, "
         f"e.g. --conf spark.jars.packages=io.delta:delta-spark_{spark}_2.13:<version of Delta>"
     )
 

@@ -49,8 +49,8 @@ def find_java() -> Path:
         seen.append(f"{place} ({java}): {found}")
     raise SetupError(
         f"Spark needs Java {OLDEST} or later, and none was found\n"
-        + "".join(f"  {line}\n" for line in seen or ["JAVA_HOME is not set, and PATH has no java"])
-        + "hint: pip install 'greta-trends[java]' brings one, or install a JDK and set JAVA_HOME to it"
+        + "\n".join(f"  {line}" for line in seen or ["JAVA_HOME is not set, and PATH has no java"]),
+        hint="pip install 'greta-trends[java]' brings one, or install a JDK and set JAVA_HOME to it",
     )
 
 
@@ -116,8 +116,8 @@ def _launcher_home(java: Path) -> Path:
             continue
         return launcher.parent.parent
     raise SetupError(
-        "no directory is writable for the Java launcher\n"
-        "hint: set XDG_CACHE_HOME to a directory that you may write, or install a JDK and set JAVA_HOME to it"
+        "no directory is writable for the Java launcher",
+        hint="set XDG_CACHE_HOME to a directory that you may write, or install a JDK and set JAVA_HOME to it",
     )
 
 

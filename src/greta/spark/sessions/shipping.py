@@ -73,7 +73,7 @@ def ship(spark: SparkSession, archive: str | Path | None = None) -> None:
     """
     file = _packed() if archive is None else Path(archive)
     if not file.is_file():
-        raise SetupError(f"there is no archive {file}\nhint: make one with greta pack {file}")
+        raise SetupError(f"there is no archive {file}", hint=f"make one with greta pack {file}")
     place = f"{file.resolve()}#{_NAME}"
     if is_connect(spark):
         require(spark_version(spark), OLDEST_STREAMS, "archives over Spark Connect")

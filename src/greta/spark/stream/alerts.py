@@ -65,15 +65,15 @@ class Poster:
             except OSError as error:
                 reason = str(error)
         raise DataError(
-            f"rows cannot be posted to {self.address}: {reason}\n"
-            "hint: once it takes them, start the stream again with the same checkpoint: it goes on with these rows"
+            f"rows cannot be posted to {self.address}: {reason}",
+            hint="once it takes them, start the stream again with the same checkpoint: it goes on with these rows",
         )
 
 
 def posting(rows: DataFrame, address: str) -> DataFrame:
     """The same rows, each posted to an http or https address on its way."""
     if not address.startswith(("http://", "https://")):
-        raise DataError(f"{address} is no http or https address\nhint: --alert https://host/path")
+        raise DataError(f"{address} is no http or https address", hint="--alert https://host/path")
     return rows.mapInArrow(carry_map(Poster(address)), rows.schema)
 
 

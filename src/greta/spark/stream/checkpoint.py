@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyarrow import fs
 
 import greta
-from greta.engine.snapshots import FORMAT, StateError
+from greta.engine.snapshots import FORMAT
 from greta.engine.stream_jobs import StreamJob, fingerprint
-from greta.errors import SetupError
+from greta.errors import SetupError, StateError
 from greta.spark.reading.paths import local_path
 
 NOTE = "greta.json"
@@ -43,13 +43,13 @@ def claim(checkpoint: str, layout: dict[str, Any]) -> None:
             # A file system that Spark reads and Arrow does not: the first micro-batch checks the state instead.
             return
         raise SetupError(
-            f"the checkpoint {checkpoint} cannot be used: {error}\n"
-            "hint: give a directory that you may write, on a disk with room; what it holds is kept"
+            f"the checkpoint {checkpoint} cannot be used: {error}",
+            hint="give a directory that you may write, on a disk with room; what it holds is kept",
         ) from error
     if known.get("name") != fingerprint(layout):
         raise StateError(
-            f"the checkpoint {checkpoint} belongs to another query: {_difference(known, layout)}\n"
-            "hint: go on with the old query, or give the new one a checkpoint of its own"
+            f"the checkpoint {checkpoint} belongs to another query: {_difference(known, layout)}",
+            hint="go on with the old query, or give the new one a checkpoint of its own",
         )
 
 

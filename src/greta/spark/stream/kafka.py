@@ -131,8 +131,8 @@ class TopicReader(DataSourceStreamReader):
             found = consumer.list_topics(self.topic, timeout=_SECONDS).topics[self.topic]
             if found.error is not None or not found.partitions:
                 raise DataError(
-                    f"kafka:{self.servers}/{self.topic}: there is no such topic\n"
-                    "hint: create it first; records may come later"
+                    f"kafka:{self.servers}/{self.topic}: there is no such topic",
+                    hint="create it first; records may come later",
                 )
             names = sorted(found.partitions)
             return {
@@ -196,9 +196,9 @@ def _read(consumer: Any, topic: str, wanted: OffsetRange) -> Iterator[pa.RecordB
                 reached = max(reached, record.offset())
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 raise DataError(
-                    f"{topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} on\n"
-                    "hint: they were deleted before they were read; keep them longer (retention.ms), or start with a "
-                    "new checkpoint at the oldest that are there"
+                    f"{topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} on",
+                    hint="they were deleted before they were read; keep them longer (retention.ms), or start with a "
+                    "new checkpoint at the oldest that are there",
                 )
             heard = time.monotonic()
         if values:
@@ -209,8 +209,8 @@ def _read(consumer: Any, topic: str, wanted: OffsetRange) -> Iterator[pa.RecordB
 
 def _silent(servers: str, topic: str) -> DataError:
     return DataError(
-        f"kafka:{servers}/{topic}: no answer for {_SECONDS:.0f} seconds\n"
-        "hint: is the address right and the broker up? Start again with the same checkpoint: nothing is lost"
+        f"kafka:{servers}/{topic}: no answer for {_SECONDS:.0f} seconds",
+        hint="is the address right and the broker up? Start again with the same checkpoint: nothing is lost",
     )
 
 
@@ -249,7 +249,7 @@ class TopicWriter(DataSourceStreamWriter):
         if producer.flush(2 * _SECONDS) or failed:
             reason = failed[0] if failed else "no answer"
             raise DataError(
-                f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}\n"
-                "hint: is the address right and the broker up? Start again with the same checkpoint: nothing is lost"
+                f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}",
+                hint="is the address right and the broker up? Start again with the same checkpoint: nothing is lost",
             )
         return WriterCommitMessage()

@@ -91,8 +91,8 @@ class Packer:
     def _refuse(self, table: pa.Table, good: NDArray[np.bool_]) -> None:
         row = table.slice(int(np.argmin(good)), 1).to_pylist()[0]
         raise DataError(
-            f"an event has no readable time in column {self.jobs[0].time!r}: {row}\n"
-            "hint: mend or remove the record, or skip and count such records with bad_records='skip'"
+            f"an event has no readable time in column {self.jobs[0].time!r}: {row}",
+            hint="mend or remove the record, or skip and count such records with bad_records='skip'",
         )
 
 

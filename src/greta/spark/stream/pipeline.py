@@ -86,7 +86,7 @@ def aggregate_stream(
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
     _require(buckets > 0, f"buckets is {buckets}; it must be at least 1")
-    _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame\nhint: use aggregate for a batch")
+    _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame", hint="use aggregate for a batch")
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
     bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
@@ -114,7 +114,7 @@ def aggregate_stream(
     if labels is not None:
         marks, common, final = merged_columns(labels, answers)
     if early:
-        _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows\nhint: rename it with AS")
+        _require(FINAL not in common.names, f"a column is named {FINAL}, which marks rows", hint="rename it with AS")
         common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
@@ -125,9 +125,9 @@ def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:
     return transform_with_state(df.groupBy("bucket"), carry_state(windows), RESULT_DDL)
 
 
-def _require(holds: bool, message: str) -> None:
+def _require(holds: bool, message: str, hint: str | None = None) -> None:
     if not holds:
-        raise GretaError(message)
+        raise GretaError(message, hint=hint)
 
 
 def _require_window(plan: Plan) -> None:
@@ -153,12 +153,12 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
             return df
         other = f"; the one on {marked[0]} does not serve" if marked else ""
         raise DataError(
-            f"the stream has no watermark on its time column {time!r}{other}, so no window would ever close\n"
-            f"hint: pass lateness='30 seconds', or use df.withWatermark({time!r}, '30 seconds')"
+            f"the stream has no watermark on its time column {time!r}{other}, so no window would ever close",
+            hint=f"pass lateness='30 seconds', or use df.withWatermark({time!r}, '30 seconds')",
         )
     if marked:
         raise DataError(
-            f"the stream already has a watermark on {marked[0]}, and lateness would give it another\nhint: drop one"
+            f"the stream already has a watermark on {marked[0]}, and lateness would give it another", hint="drop one"
         )
     if isinstance(kind, T.TimestampType):
         return df.withWatermark(time, lateness)

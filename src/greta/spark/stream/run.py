@@ -170,8 +170,8 @@ def note_query(directory: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SetupError(
-            f"the output directory {directory} cannot be written: {error}\n"
-            "hint: give a directory that you may write, on a disk with room"
+            f"the output directory {directory} cannot be written: {error}",
+            hint="give a directory that you may write, on a disk with room",
         ) from error
 
 
@@ -185,6 +185,6 @@ def explained(failure: Exception) -> GretaError:
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
     return GretaError(
-        f"the stream stopped: {cause[:500]}\n"
-        "hint: once the cause is mended, start it again with the same checkpoint: it goes on where it stopped"
+        f"the stream stopped: {cause[:500]}",
+        hint="once the cause is mended, start it again with the same checkpoint: it goes on where it stopped",
     )

@@ -67,7 +67,7 @@ class Source:
     def _files(self, spark: SparkSession) -> DataFrame:
         directory = local_path(self.place)
         if directory is not None and not directory.is_dir():
-            raise DataError(f"there is no directory {directory}\nhint: create it first; files may come later")
+            raise DataError(f"there is no directory {directory}", hint="create it first; files may come later")
         form = self.format or _format_in(directory, self.place)
         options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": _CORRUPT}
         options |= {"header": "true"} if form == "csv" else {}
@@ -88,8 +88,8 @@ class Source:
     def _parsed(self, lines: DataFrame) -> DataFrame:
         if self.schema is None:
             raise DataError(
-                f"a stream from {self.place.partition(':')[0]} has no columns by itself\n"
-                "hint: name them with --schema 'type STRING, time TIMESTAMP, price DOUBLE'"
+                f"a stream from {self.place.partition(':')[0]} has no columns by itself",
+                hint="name them with --schema 'type STRING, time TIMESTAMP, price DOUBLE'",
             )
         schema = _columns(self.schema).add(_CORRUPT, "string")
         parsed = F.from_json("json", schema, {"columnNameOfCorruptRecord": _CORRUPT})
@@ -111,7 +111,7 @@ def _columns(text: str) -> T.StructType:
     try:
         schema = T.StructType.fromDDL(text)
     except ParseException as error:
-        raise DataError(f"--schema {text!r} is no list of columns\nhint: 'type STRING, time TIMESTAMP'") from error
+        raise DataError(f"--schema {text!r} is no list of columns", hint="'type STRING, time TIMESTAMP'") from error
     assert isinstance(schema, T.StructType)
     return schema
 
@@ -124,8 +124,8 @@ def _format_in(directory: Path | None, place: str) -> Format:
         if file.suffix in _ENDINGS and not file.name.startswith((".", "_")):
             return _ENDINGS[file.suffix]
     raise DataError(
-        f"{directory} has no .parquet, .csv, .json or .jsonl file to learn the columns from\n"
-        "hint: name them with --format and --schema, e.g. --format json --schema 'type STRING, time TIMESTAMP'"
+        f"{directory} has no .parquet, .csv, .json or .jsonl file to learn the columns from",
+        hint="name them with --format and --schema, e.g. --format json --schema 'type STRING, time TIMESTAMP'",
     )
 
 
@@ -160,7 +160,7 @@ def _topic(spark: SparkSession, place: str, records: int | None) -> DataFrame:
 def _address(place: str) -> tuple[str, str]:
     servers, _, topic = place.rpartition("/")
     if not servers or not topic:
-        raise DataError(f"kafka:{place} names no topic\nhint: kafka:HOST:PORT/TOPIC")
+        raise DataError(f"kafka:{place} names no topic", hint="kafka:HOST:PORT/TOPIC")
     return servers, topic
 
 
@@ -187,9 +187,9 @@ def _python_source(spark: SparkSession) -> str:
 def no_connector() -> SetupError:
     """What to do where nothing reads Kafka."""
     return SetupError(
-        "nothing here reads Kafka: neither confluent-kafka nor Spark's own connector is installed\n"
-        "hint: pip install 'greta-trends[kafka]', or let Spark download its connector with "
-        f"--package {KAFKA}:{pyspark.__version__}"
+        "nothing here reads Kafka: neither confluent-kafka nor Spark's own connector is installed",
+        hint="pip install 'greta-trends[kafka]', or let Spark download its connector with "
+        f"--package {KAFKA}:{pyspark.__version__}",
     )
 
 

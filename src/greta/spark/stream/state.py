@@ -16,8 +16,9 @@ from pyspark import TaskContext
 from pyspark.sql import Row
 
 from greta.engine.job import WINDOW
-from greta.engine.snapshots import ChunkCache, StateError, Step, from_bytes, step, to_bytes
+from greta.engine.snapshots import ChunkCache, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
+from greta.errors import StateError
 from greta.spark.stream.checkpoint import filesystem
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.workers import tell_of_compilation
@@ -113,8 +114,8 @@ class OpenWindows:
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
         if key not in self.places:
             raise StateError(
-                "the checkpoint's state is of another version of greta, or was stored with other buckets\n"
-                "hint: go on with the version and the options that wrote it, or start with a new checkpoint"
+                "the checkpoint's state is of another version of greta, or was stored with other buckets",
+                hint="go on with the version and the options that wrote it, or start with a new checkpoint",
             )
         place = self.places[key]
         query = place // self.buckets
