@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from greta.api import aggregate
+    from greta.api import aggregate, stream
     from greta.engine.trends import trends
     from greta.errors import (
         DataError,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from greta.lang.nodes import Query
     from greta.lang.parser import parse
+    from greta.live.stream import Stream
     from greta.plan.analyze import analyze
     from greta.plan.explain import explain
     from greta.plan.nodes import Plan
@@ -47,11 +48,13 @@ __all__ = [
     "SchemaError",
     "SetupError",
     "StateError",
+    "Stream",
     "__version__",
     "aggregate",
     "analyze",
     "explain",
     "parse",
+    "stream",
     "trends",
 ]
 
@@ -67,10 +70,12 @@ _HOME = {
     "SchemaError": "greta.errors",
     "SetupError": "greta.errors",
     "StateError": "greta.errors",
+    "Stream": "greta.live.stream",
     "aggregate": "greta.api",
     "analyze": "greta.plan.analyze",
     "explain": "greta.plan.explain",
     "parse": "greta.lang.parser",
+    "stream": "greta.api",
     "trends": "greta.engine.trends",
 }
 """The module that each lazy public name lives in."""

@@ -1,4 +1,4 @@
-"""``greta.aggregate``: one call, by either strategy. The layer that knows both the engine and the paper's graph."""
+"""``greta.aggregate`` and ``greta.stream``: the layer that knows the engine, the paper's graph and streams."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from greta.engine.job import Numbers
     from greta.engine.queries import Queries
     from greta.engine.tables import Events
+    from greta.live.lateness import Lateness
+    from greta.live.options import Emit
+    from greta.live.stream import Schema, Stream
 
 Strategy = Literal["auto", "graph"]
 """How to compute: the fastest way for each part of the query, or the paper's graph, edge by edge."""
@@ -50,6 +53,50 @@ def aggregate(
     from greta.engine.aggregate import aggregate as on_kernels
 
     return on_kernels(events, query, time=time, type=type, numbers=numbers)
+
+
+def stream(
+    query: Queries,
+    *,
+    schema: Schema | None = None,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the column's usual name
+    numbers: Numbers = "double",
+    lateness: Lateness | None = None,
+    emit: Emit = "final",
+    snapshot: bytes | None = None,
+) -> Stream:
+    """Aggregate all trends of a query over events as they come, in this process: rows of a window when it ends.
+
+    ``Stream.push`` takes what ``aggregate`` takes, and one dict for one event, and gives the rows of the windows that
+    ended. ``Stream.close`` gives those of all that are open: altogether the rows of a batch over the same events.
+
+    - ``schema``: the columns of the events; by default those of the first events.
+    - ``lateness``: how late an event may come, as ``"10 seconds"``, a ``timedelta`` or seconds. The watermark is the
+      latest time seen less this. A window ends when the watermark reaches its end; an event before the watermark is
+      dropped and counted.
+    - ``emit="update"`` also returns rows of open windows at every push, those that have changed, as of the watermark;
+      a column ``final`` tells them apart.
+    - ``snapshot``: go on from what ``Stream.snapshot`` returned for the same query; it knows the other options.
+
+    >>> falls = stream("RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds")
+    >>> [falls.push({"type": "A", "time": t}).num_rows for t in (1, 2, 3)]
+    [0, 0, 0]
+    >>> falls.push({"type": "A", "time": 12}).to_pylist()
+    [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    """
+    from greta.live.stream import open_stream
+
+    return open_stream(
+        query,
+        schema=schema,
+        time=time,
+        type=type,
+        numbers=numbers,
+        lateness=lateness,
+        emit=emit,
+        snapshot=snapshot,
+    )
 
 
 def _by_graph(events: Events, query: Queries, time: str, type_: str, numbers: Numbers) -> pa.Table:

@@ -267,10 +267,10 @@ def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[
     rows = np.flatnonzero(in_time)
     rows = rows[np.argsort(times[rows], kind="stable")]
     ordered = len(rows) == table.num_rows and bool((np.diff(rows) == 1).all())
-    return _keyed(job, table if ordered else table.take(pa.array(rows))), times[rows], late
+    return keyed(job, table if ordered else table.take(pa.array(rows))), times[rows], late
 
 
-def _keyed(job: StreamJob, table: pa.Table) -> pa.Table:
+def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
     """Events as they are stored: text that partitions are made of as a dictionary, encoded once and not at each step.
 
     What is a dictionary already is encoded anew, so that it holds no word in vain.
@@ -359,7 +359,7 @@ class _Bucket:
     def _events(self, since: int, until: int) -> pa.Table:
         """Stored events of ``[since, until)``."""
         chunks = sorted((c for c in self.index.chunks if c.high >= since and c.low < until), key=lambda c: c.low)
-        table = pa.concat_tables([_keyed(self.job, self.job.schema.empty_table()), *(self._read(c) for c in chunks)])
+        table = pa.concat_tables([keyed(self.job, self.job.schema.empty_table()), *(self._read(c) for c in chunks)])
         times = self.job.clock.read(table.column(self.job.time), self.job.time)
         inside = (times >= since) & (times < until)
         return table if inside.all() else table.filter(pa.array(inside))
@@ -371,7 +371,7 @@ class _Bucket:
         # Merging also lets go of what a small chunk holds in vain: a slow stream may never fill one.
         latest = self.index.chunks[-1] if self.index.chunks else None
         if latest is not None and latest.bytes < SMALL_CHUNK_BYTES:
-            table = _keyed(self.job, pa.concat_tables([self._read(latest), table]))
+            table = keyed(self.job, pa.concat_tables([self._read(latest), table]))
             times = self.job.clock.read(table.column(self.job.time), self.job.time)
             needed = times >= self._needed_from(due)
             table, times = table.filter(pa.array(needed)), times[needed]

@@ -1,0 +1,139 @@
+"""The queries of a stream, each with its open windows: events in order of time in, rows of all queries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from greta.engine.job import WINDOW, Job
+from greta.engine.queries import Label, common_schema, naming, spread
+from greta.engine.stream_jobs import StreamJob, relevant
+from greta.errors import GretaError
+from greta.live.changes import changed
+from greta.live.waiting import Int
+from greta.live.windows import Figures, Windows
+
+FINAL = "final"
+"""The column that tells final rows from early ones, as in streams on Spark."""
+
+_NEVER = -(2**63)
+_FOREVER = 2**63
+
+
+class OpenQueries:
+    """One query or several, all at the same time: the watermark up to which their windows have been brought."""
+
+    def __init__(
+        self,
+        labels: list[Label] | None,
+        jobs: Sequence[StreamJob],
+        make: Callable[[StreamJob], Windows],
+        early: bool,
+    ) -> None:
+        self.jobs = list(jobs)
+        self.early = early
+        """Whether rows of open windows come too."""
+        self.apart = False
+        """Whether some windows have been brought forward and their rows not been returned; stays so after an error."""
+        self._labels = labels
+        self.nothing = self._schema().empty_table()
+        """No rows, in the columns that all rows have."""
+        self.windows: list[Windows] = [make(job) for job in self.jobs]
+        self.until = _NEVER
+        """The windows have all events before this, and those that ended here have been returned."""
+        self.due = _NEVER
+        """The earliest watermark at which a window may end."""
+        self.shown: list[pa.Table | None] = [None] * len(self.jobs)
+        """Per query the partial rows of its open windows as they were last, where rows of these are asked for."""
+        self._room = min((2**63 - sum(job.windows) for job in self.jobs if job.plan.window), default=2**63)
+
+    def _schema(self) -> pa.Schema:
+        schemas = [job.output_schema for job in self.jobs]
+        schema = schemas[0] if self._labels is None else common_schema(self._labels, schemas)
+        if not self.early:
+            return schema
+        if FINAL in schema.names:
+            raise GretaError(f"a column is named {FINAL}, which marks rows", hint="rename it with AS")
+        return schema.append(pa.field(FINAL, pa.bool_()))
+
+    def require_room(self, furthest: int) -> None:
+        """``DataError`` where the bounds of a query's windows would not fit 64 bits for times this far from 0."""
+        if furthest >= self._room:
+            for job in self.jobs:
+                if job.plan.window is not None:
+                    job.clock.require_room(furthest, job.plan.window)
+
+    def advance(self, ready: tuple[pa.Table, Int] | None, until: int) -> pa.Table:
+        """Take in events in order of time, all before ``until``; rows of what ended, and of what changed if asked."""
+        events = self._relevant(ready)
+        closed = []
+        for windows, table in zip(self.windows, events, strict=True):
+            closed.append(windows.advance(table, until))
+            self.apart = True
+        rows = self._answer(closed, [windows.open() for windows in self.windows] if self.early else None)
+        self.goes_on_from(until)
+        self.apart = False
+        return rows
+
+    def goes_on_from(self, until: int) -> None:
+        """Note how far all windows have been brought."""
+        self.until = until
+        self.due = min(_next_end(job, until) for job in self.jobs)
+
+    def close(self, ready: tuple[pa.Table, Int] | None) -> pa.Table:
+        """Take in the last events; rows of all windows."""
+        events = self._relevant(ready)
+        until = self.until if ready is None else max(self.until, int(ready[1][-1]) + 1)
+        closed = []
+        for windows, table in zip(self.windows, events, strict=True):
+            ended = windows.advance(table, until)
+            self.apart = True
+            closed.append(pa.concat_tables([ended, windows.close()]))
+        rows = self._answer(closed, None)
+        self.apart = False
+        return rows
+
+    def figures(self) -> list[Figures]:
+        """Per query: what is kept."""
+        return [windows.figures() for windows in self.windows]
+
+    def _relevant(self, ready: tuple[pa.Table, Int] | None) -> list[pa.Table]:
+        if ready is None:
+            return [job.schema.empty_table() for job in self.jobs]
+        return [relevant(job, ready[0])[0] for job in self.jobs]
+
+    def _answer(self, closed: Sequence[pa.Table], open_: Sequence[pa.Table] | None) -> pa.Table:
+        """The rows under the columns of all queries: final ones, then those of open windows that have changed."""
+        parts = []
+        labels: Sequence[Label | None] = self._labels or [None]
+        for at, (label, job, final) in enumerate(zip(labels, self.jobs, closed, strict=True)):
+            with naming(label):
+                if final.num_rows:
+                    parts.append(self._spread(job.finish(final), label, final=True))
+                if open_ is not None:
+                    early = self._changed(at, open_[at])
+                    if early.num_rows:
+                        parts.append(self._spread(job.finish(early), label, final=False))
+        return pa.concat_tables(parts) if parts else self.nothing
+
+    def _changed(self, at: int, now: pa.Table) -> pa.Table:
+        """The partial rows of open windows that are not as they were last."""
+        before, self.shown[at] = self.shown[at], now
+        return changed(before, now, [WINDOW, *(f"group_{key}" for key in range(len(self.jobs[at].plan.group)))])
+
+    def _spread(self, rows: pa.Table, label: Label | None, *, final: bool) -> pa.Table:
+        schema = self.nothing.schema
+        if self.early:
+            rows = rows.append_column(FINAL, pa.repeat(pa.scalar(final), rows.num_rows))
+        if label is None:
+            return rows
+        return spread(rows, pa.scalar(label, schema.field(0).type), schema)
+
+
+def _next_end(job: Job, until: int) -> int:
+    """The end of the first window that ends after ``until``."""
+    if job.plan.window is None:
+        return _FOREVER
+    within, slide = job.clock.units(job.plan.window)
+    return within + slide * ((until - within) // slide + 1)
