@@ -64,8 +64,11 @@ def queries(type_: str, attribute: str, by: str, within: str) -> dict[str, str]:
 GROUP-BY company WITHIN 1 minute
     """
     x = f"E.{attribute}"
-    values = f"LOG2(COUNT(*)) AS bits, MAX(COUNT(*)) AS longest, AVG(DURATION(*)) AS seconds, {{}}(LAST({x}) - FIRST({x})) AS steepest"
-    trends = f"PATTERN {type_} E+ {{}} WHERE [{by}] AND {x} {{}} NEXT({x.replace('.', ').')} GROUP-BY {by} WITHIN {within}"
+    values = (
+        "LOG2(COUNT(*)) AS bits, MAX(COUNT(*)) AS longest, AVG(DURATION(*)) AS seconds, "
+        f"{{}}(LAST({x}) - FIRST({x})) AS steepest"
+    )
+    trends = f"PATTERN {type_} E+ {{}} WHERE [{by}] AND {x} {{}} NEXT(E).{attribute} GROUP-BY {by} WITHIN {within}"
     return {
         "fall": f"RETURN {by}, {values.format('MIN')} {trends.format('', '>')}",
         "rise": f"RETURN {by}, {values.format('MAX')} {trends.format('', '<')}",
@@ -92,7 +95,8 @@ def windows(events: pa.Table, *, attribute: str, by: str, type: str, within: str
     rows = rows.reset_index().sort_values(key)
     following = rows.groupby(by)[["window_start", "change"]].shift(-1)
     rows["after"] = following["change"].where(following["window_start"] == rows["window_end"])
-    return rows[rows["events"] >= LEAST_EVENTS]
+    enough: pd.DataFrame = rows[rows["events"] >= LEAST_EVENTS]
+    return enough
 
 
 def _changes(events: pa.Table, attribute: str, by: str, rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,7 +108,7 @@ def _changes(events: pa.Table, attribute: str, by: str, rows: pd.DataFrame) -> p
     if isinstance(rows["window_start"].dtype, pd.DatetimeTZDtype):
         ordered["window_start"] = pd.DatetimeIndex(ordered["window_start"]).tz_convert("UTC")
     groups = ordered.groupby([by, "window_start"], observed=True)[attribute]
-    return (groups.last() - groups.first()).rename("change").to_frame()
+    return pd.DataFrame({"change": groups.last() - groups.first()})
 
 
 def correlations(rows: pd.DataFrame, by: str) -> dict[tuple[str, str], Correlation]:
@@ -114,7 +118,7 @@ def correlations(rows: pd.DataFrame, by: str) -> dict[tuple[str, str], Correlati
     answer = {}
     for value in VALUES:
         for fact in FACTS:
-            found = [float(matrix.loc[value, fact]) for matrix in per_key]
+            found = [matrix[fact].to_dict()[value] for matrix in per_key]
             answer[value, fact] = Correlation(float(np.mean(found)), min(found), max(found))
     return answer
 
@@ -123,7 +127,8 @@ def table(rows: pd.DataFrame, by: str) -> str:
     """The correlations in Markdown."""
     found = correlations(rows, by)
     lines = ["| | " + " | ".join(FACTS.values()) + " |", "|---" * (len(FACTS) + 1) + "|"]
-    lines += [f"| {text} | " + " | ".join(str(found[value, fact]) for fact in FACTS) + " |" for value, text in VALUES.items()]
+    for value, text in VALUES.items():
+        lines.append("| " + " | ".join([text, *(str(found[value, fact]) for fact in FACTS)]) + " |")
     return "\n".join(lines)
 
 
@@ -138,7 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     events = load(asked.file, columns=[asked.attribute, asked.by])
     rows = windows(events, attribute=asked.attribute, by=asked.by, type=asked.type, within=asked.within)
-    print(f"{pc.sum(pc.equal(events['type'], asked.type)).as_py():,} events, {len(rows)} windows of {asked.within}, {rows[asked.by].nunique()} keys")
+    counted = pc.sum(pc.equal(events["type"], asked.type)).as_py()
+    print(f"{counted:,} events, {len(rows)} windows of {asked.within}, {rows[asked.by].nunique()} keys")
     print(f"most trends: 2^{rows[['fall_bits', 'rise_bits']].max().max():.1f}\n")
     print(table(rows, asked.by))
 

@@ -31,19 +31,27 @@ def aggregate(
 ) -> pa.Table:
     """Aggregate all trends of a query over a table of events, building none of them.
 
-    Takes an Arrow table, a pandas or Polars frame or a list of dicts, in any order of time; gives an Arrow table
-    with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per group and window
-    with at least one trend. ``numbers="exact"`` gives COUNT and integer SUM as digits of any size.
-
     Several queries (a list, or names with queries) read, code and sort the events once. Their rows come one query
     after another under the columns of all of them, NULL where a query has no such column, with a column ``query`` in
     front: the query's name, or its position where none has a name.
 
-    ``strategy="graph"`` gives the same rows by the paper's own algorithm, in O(n²) plain Python: to compare with.
+    Args:
+        events: An Arrow table, a pandas or Polars frame or a list of dicts, in any order of time.
+        query: The text of a query, a parsed one or a plan; or several of them, as a list or as ``{name: query}``.
+        time: The column with the time: time stamps, or seconds as numbers.
+        type: The column with the type of each event.
+        numbers: ``"double"``, or ``"exact"`` for COUNT and integer SUM as digits of any size.
+        strategy: ``"auto"``, or ``"graph"`` for the same rows by the paper's own algorithm, in O(n²) plain Python: to
+            compare with.
 
-    >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
-    >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
-    [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    Returns:
+        An Arrow table with ``window_start``, ``window_end``, the returned attributes and the aggregates: a row per
+        group and window with at least one trend.
+
+    Examples:
+        >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
+        >>> aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds").to_pylist()
+        [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
     """
     if strategy not in get_args(Strategy):
         guess = did_you_mean(str(strategy), get_args(Strategy)) or "leave it out for the fastest way"

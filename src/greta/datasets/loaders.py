@@ -35,17 +35,20 @@ def load(
 ) -> pa.Table:
     """Read a file, or all files of a directory, as events: ``type``, ``time`` and attributes, in file order.
 
-    - ``columns``: the attributes wanted, as ``{"price": "last_px"}`` where the file calls ``last_px`` what
-      queries call ``price``, or as a list of names; by default all columns under their own names.
-    - ``time``: the column with the time. Time stamps become UTC (those without a zone are taken as UTC), text
-      is read as ISO 8601, numbers are plain seconds and stay as they are, unless ``time_unit`` says that they
-      count from the epoch in that unit.
-    - ``type_column``: the column with the event type; or ``event_type``: the type of all events.
-    - ``types``: Arrow types of attributes, where the file's own or guessed ones will not do. CSV is guessed
-      at: numbers with a word among them are text, unless their type is given; then the word is an error.
-    - ``format``: what the file is, where its ending does not say.
-
     ``DataError`` names the file, and the line or row, where something is missing or cannot be read.
+
+    Args:
+        path: A file of Parquet, CSV or JSON lines, or a directory of such files.
+        columns: The attributes wanted, as ``{"price": "last_px"}`` where the file calls ``last_px`` what queries call
+            ``price``, or as a list of names; by default all columns under their own names.
+        time: The column with the time. Time stamps become UTC (those without a zone are taken as UTC), text is read
+            as ISO 8601, numbers are plain seconds and stay as they are.
+        time_unit: The unit of times that are numbers and count from the epoch: ``"s"``, ``"ms"``, ``"us"``, ``"ns"``.
+        type_column: The column with the event type.
+        event_type: The type of all events, where no column says it.
+        types: Arrow types of attributes, where the file's own or guessed ones will not do. CSV is guessed at: numbers
+            with a word among them are text, unless their type is given; then the word is an error.
+        format: What the file is, where its ending does not say.
     """
     path = Path(path)
     if not path.is_dir():

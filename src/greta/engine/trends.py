@@ -35,21 +35,31 @@ def trends(
 ) -> pa.Table:
     """Some trends of one row of a query's answer: which events are they made of?
 
-    ``pick`` is ``"sample"`` (every trend equally likely, drawn by ``seed``), ``"first"`` (in order of the times of
-    their events), ``"longest"``, or the largest or smallest value of trends, such as
-    ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first. The trends are all different; where there are
-    no more than ``n``, all are returned.
+    The trends are all different; where there are no more than ``n``, all are returned.
 
-    ``window`` (its ``window_start``) and ``group`` (values of GROUP-BY attributes) tell which row of the answer; the
-    first one that fits is taken, so without them the first row of all.
+    Args:
+        events: An Arrow table, a pandas or Polars frame or a list of dicts, in any order of time.
+        query: The text of a query, a parsed one or a plan.
+        n: How many trends.
+        pick: ``"sample"`` (every trend equally likely), ``"first"`` (in order of the times of their events),
+            ``"longest"``, or the largest or smallest value of trends, such as
+            ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first.
+        window: The ``window_start`` of the row that is meant. The first row that fits is taken, so without ``window``
+            and ``group`` the first row of all.
+        group: Values of GROUP-BY attributes of the row that is meant.
+        seed: Makes a sample repeatable.
+        time: The column with the time.
+        type: The column with the type of each event.
 
-    A row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's columns, then
-    ``window_start``, ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of the events that has
-    one of these names itself is called ``event_<name>``.
+    Returns:
+        An Arrow table with a row per event: ``trend`` and ``position``, counted from 0, ``variable``, the event's
+        columns, then ``window_start``, ``window_end`` and ``group_<name>`` for every GROUP-BY attribute. A column of
+        the events that has one of these names itself is called ``event_<name>``.
 
-    >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
-    >>> trends(stream, "RETURN COUNT(*) PATTERN A+", n=1, pick="longest").column("time").to_pylist()
-    [1, 2, 3]
+    Examples:
+        >>> stream = [{"type": "A", "time": t} for t in (1, 2, 3)]
+        >>> trends(stream, "RETURN COUNT(*) PATTERN A+", n=1, pick="longest").column("time").to_pylist()
+        [1, 2, 3]
     """
     if n < 0:
         raise GretaError(f"n must not be negative, and is {n}", hint="it is the number of trends to return")

@@ -20,13 +20,18 @@ MAX_LENGTH = 100_000
 
 
 def parse(text: str, *, source: str = "query") -> Query:
-    """Read a query; ``source`` names it in error messages.
+    """Read a query.
 
     Raises ``QuerySyntaxError`` and nothing else, for any text. Every node knows its place in the text, and
     ``parse(str(query)) == query``. O(length) time; the first call also builds the parser.
 
-    >>> parse("RETURN COUNT(*) PATTERN Stock S+").pattern
-    Plus(body=Atom(event_type='Stock', variable='S'))
+    Args:
+        text: The query.
+        source: What error messages call it, such as the name of its file.
+
+    Examples:
+        >>> parse("RETURN COUNT(*) PATTERN Stock S+").pattern
+        Plus(body=Atom(event_type='Stock', variable='S'))
     """
     try:
         return _parse(text)

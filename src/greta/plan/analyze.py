@@ -43,12 +43,17 @@ def analyze(query: Query | str, schema: Mapping[str, AttributeType | None] | Non
 
     Raises ``QueryError`` and nothing else: ``QuerySyntaxError`` for text that cannot be read, ``SchemaError``
     for attributes that the schema lacks or has with another type, ``QueryMeaningError`` otherwise. Time and
-    size of the plan are bounded, whatever the pattern. None in the schema stands for a kind that is not known yet: the
-    plan is then checked for names, and is otherwise one without a schema.
+    size of the plan are bounded, whatever the pattern.
 
-    >>> plan = analyze("RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price")
-    >>> [state.variable for state in plan.templates[0].states], plan.templates[0].links[0].path.value
-    (['S'], 'ordered')
+    Args:
+        query: The text of a query, or a parsed one.
+        schema: The kinds of attributes, by name. None stands for a kind that is not known yet: the plan is then
+            checked for names, and is otherwise one without a schema.
+
+    Examples:
+        >>> plan = analyze("RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price")
+        >>> [state.variable for state in plan.templates[0].states], plan.templates[0].links[0].path.value
+        (['S'], 'ordered')
     """
     if isinstance(query, str):
         query = parse(query)

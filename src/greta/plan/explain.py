@@ -20,8 +20,17 @@ from greta.plan.show.report import PAIRS_FORMULA, access, conditions, guarded, r
 def explain(query: Query | str | Plan, schema: Mapping[str, AttributeType] | None = None) -> Explanation:
     """Say how a query will be computed; plans it first unless it is a plan already.
 
-    >>> print(explain("RETURN COUNT(*) PATTERN A+").words)
-    Over all events: the number of trends. A trend is one or more A events.
+    Args:
+        query: The text of a query, a parsed one or a plan.
+        schema: The kinds of attributes, by name, to check the query against; without it, any attribute will do.
+
+    Returns:
+        What ``print`` shows as text and a notebook as a page; ``words``, ``cost``, ``svg()``, ``html()`` and
+        ``to_json()`` give its parts.
+
+    Examples:
+        >>> print(explain("RETURN COUNT(*) PATTERN A+").words)
+        Over all events: the number of trends. A trend is one or more A events.
     """
     return Explanation(query if isinstance(query, Plan) else analyze(query, schema))
 

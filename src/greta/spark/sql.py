@@ -113,8 +113,14 @@ class Trends:
 def register(spark: SparkSession, name: str = NAME) -> None:
     """Make the table function known to a session's SQL.
 
-    >>> greta.spark.register(spark)  # doctest: +SKIP
-    >>> spark.sql("SELECT * FROM greta_trends(TABLE(stock), query => 'RETURN COUNT(*) PATTERN A+')")  # doctest: +SKIP
+    Args:
+        spark: The session.
+        name: What SQL calls the function.
+
+    Examples:
+        >>> greta.spark.register(spark)  # doctest: +SKIP
+        >>> query = "RETURN COUNT(*) PATTERN A+"
+        >>> spark.sql(f"SELECT * FROM greta_trends(TABLE(stock), query => '{query}')")  # doctest: +SKIP
     """
     # Plain rows: Arrow-optimised table functions turn every batch into pandas and back into the same rows.
     spark.udtf.register(name, udtf(Trends, useArrow=False))  # type: ignore[arg-type]

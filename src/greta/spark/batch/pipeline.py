@@ -46,13 +46,21 @@ def aggregate(
     under the columns of all of them, NULL where a query has no such column, with a column ``query`` in front: the
     query's name, or its position where none has a name.
 
-    ``tasks`` is the number of tasks after the shuffle (default: the cores that Spark has). ``cut`` is the length,
-    in multiples of WITHIN, of the time ranges that run in parallel within a partition; 0 runs every partition
-    whole, and the default moves at most an eighth more events for it. ``"measure"`` counts the events first, in a
-    small job that runs at once, and cuts as finely as they need: for windows that last long beside the events.
+    Args:
+        df: A DataFrame of events; a streaming one gives a streaming one.
+        query: A query, or several, as a list or as ``{name: query}``.
+        time: The column with the time.
+        type: The column with the type of each event.
+        numbers: ``"double"``, or ``"exact"`` for digits of any size.
+        tasks: The number of tasks after the shuffle; by default the cores that Spark has.
+        cut: The length, in multiples of WITHIN, of the time ranges that run in parallel within a partition; 0 runs
+            every partition whole, and the default moves at most an eighth more events for it. ``"measure"`` counts
+            the events first, in a small job that runs at once, and cuts as finely as they need: for windows that
+            last long beside the events.
+        **streaming: The options of a stream, as below: first of all ``lateness="30 seconds"``.
 
-    A streaming DataFrame gives a streaming one; ``streaming`` are the options of
-    ``greta.spark.stream.aggregate_stream``, first of all ``lateness="30 seconds"``.
+    Returns:
+        A DataFrame of rows.
     """
     if isinstance(cut, str) and cut != "measure":
         raise GretaError(f"cut must be a number or 'measure', not {cut!r}")

@@ -47,12 +47,14 @@ _SOCKET_NAME = len("/.01234567-89ab-cdef-0123-456789abcdef.sock")
 def session(master: str | None = None, **conf: str) -> SparkSession:
     """The running session, or a new one on ``master``.
 
-    Without ``master`` it is the one that ``spark-submit``, ``spark-defaults.conf`` or ``SPARK_REMOTE`` names, else
-    ``local[*]``; ``sc://host:15002`` is a Spark Connect server. Settings are Spark's, with underscores for dots where a
-    name has no dot: ``session(spark_driver_memory="4g")`` and
-    ``session(**{"spark.sql.catalog.spark_catalog": "…"})``. They win over those of ``spark-defaults.conf``, which win
-    over greta's own. A session that is already running is returned as it is. Raises ``SetupError`` where PySpark or
-    Java is missing.
+    A session that is already running is returned as it is. Raises ``SetupError`` where PySpark or Java is missing.
+
+    Args:
+        master: By default the one that ``spark-submit``, ``spark-defaults.conf`` or ``SPARK_REMOTE`` names, else
+            ``local[*]``; ``sc://host:15002`` is a Spark Connect server.
+        **conf: Spark's settings, with underscores for dots where a name has no dot:
+            ``session(spark_driver_memory="4g")`` and ``session(**{"spark.sql.catalog.spark_catalog": "…"})``. They
+            win over those of ``spark-defaults.conf``, which win over greta's own.
     """
     return start(master, conf, {})
 

@@ -67,9 +67,13 @@ def _compile(place: Path) -> None:
 def ship(spark: SparkSession, archive: str | Path | None = None) -> None:
     """Hand greta to a session's executors: those that lack it, and in the version of this process.
 
-    ``archive`` is one that ``greta pack`` wrote; without it, one is made, once per process. Executors need NumPy,
-    Numba, PyArrow, pandas and for streams protobuf of their own, and the same version of Python. Call it before the
-    first query. Classic Spark hands the archive to executors as they come; Spark Connect keeps it with the session.
+    Executors need NumPy, Numba, PyArrow, pandas and for streams protobuf of their own, and the same version of Python.
+    Call it before the first query. Classic Spark hands the archive to executors as they come; Spark Connect keeps it
+    with the session.
+
+    Args:
+        spark: The session.
+        archive: One that ``greta pack`` wrote; without it, one is made, once per process.
     """
     file = _packed() if archive is None else Path(archive)
     if not file.is_file():

@@ -62,26 +62,37 @@ def aggregate_stream(
 ) -> DataFrame:
     """Aggregate all trends of a query over a stream: a row per group and window once the watermark passes its end.
 
-    The rows are those of a batch over the same events, for the sink's append mode. Every query needs WITHIN. The
-    watermark is the one of ``df`` on the time column, or made from ``lateness``, e.g. ``"30 seconds"``; events before
-    it are dropped and counted. Several queries share the stream, their rows come as from a batch.
-
-    - ``emit="update"`` also returns the current rows of open windows at every trigger; a column ``final`` tells them
-      apart. Each trigger then computes all open windows anew.
-    - ``late_events``: a directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
-      micro-batch) that workers call, again where a task is repeated. Only the columns that the query reads are there.
-    - ``bad_records``: ``"stop"`` at an event without a readable time, or ``"skip"`` and count it.
-    - ``buckets``: how many parts the partitions are dealt into, and so the most tasks that work at a time. Like the
-      query's columns it is fixed by the checkpoint.
-    - ``checkpoint``: the directory that the sink will use as its ``checkpointLocation``. A checkpoint that belongs to a
-      query which this one cannot go on from is then refused here; otherwise by the first micro-batch that meets its
-      state.
-    - ``metrics``: the name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
-      ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
-      milliseconds). Several queries have ``late_events_0`` and so on, too.
+    The rows are those of a batch over the same events, for the sink's append mode. Several queries share the stream,
+    their rows come as from a batch.
 
     Sets the session's state store to RocksDB, which stateful Python operators need, and where it is not set
     ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
+
+    Args:
+        df: A streaming DataFrame of events.
+        query: A query, or several, as for a batch. Every query needs WITHIN.
+        time: The column with the time.
+        type: The column with the type of each event.
+        numbers: ``"double"``, or ``"exact"`` for digits of any size.
+        lateness: How late events may come, e.g. ``"30 seconds"``, where ``df`` has no watermark on the time column.
+            Events before the watermark are dropped and counted.
+        emit: ``"update"`` also returns the current rows of open windows at every trigger; a column ``final`` tells
+            them apart. Each trigger then computes all open windows anew.
+        late_events: A directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
+            micro-batch) that workers call, again where a task is repeated. Only the columns that the query reads are
+            there.
+        bad_records: ``"stop"`` at an event without a readable time, or ``"skip"`` and count it.
+        buckets: How many parts the partitions are dealt into, and so the most tasks that work at a time. Like the
+            query's columns it is fixed by the checkpoint.
+        checkpoint: The directory that the sink will use as its ``checkpointLocation``. A checkpoint that belongs to a
+            query which this one cannot go on from is then refused here; otherwise by the first micro-batch that
+            meets its state.
+        metrics: The name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
+            ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
+            milliseconds). Several queries have ``late_events_0`` and so on, too.
+
+    Returns:
+        A streaming DataFrame of rows.
     """
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
