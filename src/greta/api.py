@@ -79,19 +79,25 @@ def stream(
     ``Stream.push`` takes what ``aggregate`` takes, and one dict for one event, and gives the rows of the windows that
     ended. ``Stream.close`` gives those of all that are open: altogether the rows of a batch over the same events.
 
-    - ``schema``: the columns of the events; by default those of the first events.
-    - ``lateness``: how late an event may come, as ``"10 seconds"``, a ``timedelta`` or seconds. The watermark is the
-      latest time seen less this. A window ends when the watermark reaches its end; an event before the watermark is
-      dropped and counted.
-    - ``emit="update"`` also returns rows of open windows at every push, those that have changed, as of the watermark;
-      a column ``final`` tells them apart.
-    - ``snapshot``: go on from what ``Stream.snapshot`` returned for the same query; it knows the other options.
+    Args:
+        query: A query, or several, as for ``aggregate``. Without WITHIN the row comes at the end.
+        schema: The columns of the events; by default those of the first events.
+        time: The column with the time.
+        type: The column with the type of each event.
+        numbers: ``"double"``, or ``"exact"`` for digits of any size.
+        lateness: How late an event may come, as ``"10 seconds"``, a ``timedelta`` or seconds. The watermark is the
+            latest time seen less this. A window ends when the watermark reaches its end; an event before the
+            watermark is dropped and counted.
+        emit: ``"update"`` also returns rows of open windows at every push, those that have changed, as of the
+            watermark; a column ``final`` tells them apart.
+        snapshot: Go on from what ``Stream.snapshot`` returned for the same query; it knows the other options.
 
-    >>> falls = stream("RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds")
-    >>> [falls.push({"type": "A", "time": t}).num_rows for t in (1, 2, 3)]
-    [0, 0, 0]
-    >>> falls.push({"type": "A", "time": 12}).to_pylist()
-    [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
+    Examples:
+        >>> falls = stream("RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds")
+        >>> [falls.push({"type": "A", "time": t}).num_rows for t in (1, 2, 3)]
+        [0, 0, 0]
+        >>> falls.push({"type": "A", "time": 12}).to_pylist()
+        [{'window_start': 0, 'window_end': 10, 'count': 7.0}]
     """
     from greta.live.stream import open_stream
 
