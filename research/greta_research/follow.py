@@ -3,7 +3,8 @@
 For every key and window the columns of four queries (falling, rising, unbroken falling runs, events) are compared with
 four plain facts about the same window: how many events it has, how far the number moved from its first event to its
 last, how far it ranged, and how far it moved in the window after. Keys are never mixed: a correlation is taken within
-each, and the table shows the mean over the keys with the least and the greatest.
+each that has windows enough, and the table shows the mean over the keys with the least and the greatest. A value or
+fact that never changes has no correlation; where no key has one, the table has a dash.
 
     python -m greta_research.follow trades.parquet --attribute price --by company --within '10 minutes'
 """
@@ -11,6 +12,7 @@ each, and the table shows the mean over the keys with the least and the greatest
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +26,9 @@ from greta.datasets import load
 
 LEAST_EVENTS = 30
 """Windows with fewer events are left out: they say little about either side."""
+
+LEAST_WINDOWS = 5
+"""Keys with fewer windows are left out: ranks of four say nothing."""
 
 FACTS = {
     "events": "number of events",
@@ -112,14 +117,20 @@ def _changes(events: pa.Table, attribute: str, by: str, rows: pd.DataFrame) -> p
 
 
 def correlations(rows: pd.DataFrame, by: str) -> dict[tuple[str, str], Correlation]:
-    """Of every value with every fact, within each key."""
+    """Of every value with every fact, within each key; those that no key has are left out."""
     ranked = rows.groupby(by)[[*VALUES, *FACTS]].rank()
-    per_key = [ranked.loc[part.index].corr() for _, part in rows.groupby(by)]
+    per_key = [
+        ranked.loc[part.index].corr(min_periods=LEAST_WINDOWS - 1)
+        for _, part in rows.groupby(by)
+        if len(part) >= LEAST_WINDOWS
+    ]
     answer = {}
     for value in VALUES:
         for fact in FACTS:
             found = [matrix[fact].to_dict()[value] for matrix in per_key]
-            answer[value, fact] = Correlation(float(np.mean(found)), min(found), max(found))
+            there = [one for one in found if not math.isnan(one)]
+            if there:
+                answer[value, fact] = Correlation(float(np.mean(there)), min(there), max(there))
     return answer
 
 
@@ -128,7 +139,7 @@ def table(rows: pd.DataFrame, by: str) -> str:
     found = correlations(rows, by)
     lines = ["| | " + " | ".join(FACTS.values()) + " |", "|---" * (len(FACTS) + 1) + "|"]
     for value, text in VALUES.items():
-        lines.append("| " + " | ".join([text, *(str(found[value, fact]) for fact in FACTS)]) + " |")
+        lines.append("| " + " | ".join([text, *(str(found.get((value, fact), "–")) for fact in FACTS)]) + " |")
     return "\n".join(lines)
 
 

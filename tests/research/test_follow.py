@@ -58,6 +58,22 @@ def test_falls_minus_rises_follow_the_change(rows: pd.DataFrame) -> None:
     assert found["bits", "change"].greatest < -0.8
 
 
+def test_what_never_changes_follows_nothing(events: pa.Table) -> None:
+    even = pa.Table.from_pylist([row for row in events.to_pylist() if row["company"] == "x" and row["time"] % 60 < 50])
+    even = even.set_column(1, "time", pa.array([2.0 * number for number in range(len(even))]))
+    rows = windows(even, attribute="price", by="company", type="Stock", within="1 minute")
+    found = correlations(rows, "company")
+    assert rows["events"].nunique() == 1
+    assert ("bits", "events") not in found
+    assert ("bits", "change") in found
+    assert table(rows, "company").splitlines()[2].split("|")[2].strip() == "–"
+
+
+def test_keys_with_few_windows_are_left_out(rows: pd.DataFrame) -> None:
+    few = rows[(rows["company"] == "x") | (rows["window_start"] < 2 * WITHIN)]
+    assert correlations(few, "company") == correlations(rows[rows["company"] == "x"], "company")
+
+
 def test_the_table_of_a_file_is_printed(
     events: pa.Table, rows: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
