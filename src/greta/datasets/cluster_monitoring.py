@@ -87,10 +87,18 @@ def cluster_batches(
 
     The same arguments give the same events whatever ``chunk`` is, and fewer events are the beginning of more.
 
-    - ``mappers``, ``jobs``: how many; identifiers count from 0, so 11 of them are the paper's 0–10.
-    - ``measurements``: mean number of measurements between a Start and its End. The number is drawn once per
-      (job, mapper), from half to one and a half times the mean. Start and End are NULL in cpu, memory, load.
-    - ``ties``, ``resolution``: as for ``stock_batches``; the paper's time stamps are whole seconds.
+    Args:
+        events: How many events.
+        mappers: How many mappers; identifiers count from 0, so 11 of them are the paper's 0–10.
+        jobs: How many jobs, likewise.
+        rate: Events per second.
+        measurements: Mean number of measurements between a Start and its End. The number is drawn once per (job,
+            mapper), from half to one and a half times the mean. Start and End are NULL in cpu, memory, load.
+        start: The time from which events come.
+        seed: Another seed gives other events.
+        ties: Share of events that have their time stamp in common with another event.
+        resolution: ``"s"`` cuts time stamps to whole seconds, as in the paper's data.
+        chunk: Events per batch.
     """
     check_size(events, chunk)
     demand(mappers >= 1 and jobs >= 1, f"{mappers} mappers, {jobs} jobs", "ask for at least one of each")

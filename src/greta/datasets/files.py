@@ -48,9 +48,18 @@ def write(
 ) -> list[Path]:
     """Write a stream into one file, or with ``files`` > 1 into that many ``part-…`` files of a directory.
 
-    The parts follow each other in time and differ by one event at most, for which ``events`` must be known
-    (a table knows). Without ``format`` the path's ending decides. Memory is bounded by half a million events.
-    Returns the files written.
+    The parts follow each other in time and differ by one event at most. Memory is bounded by half a million events.
+
+    Args:
+        batches: A table, or batches as ``stock_batches`` gives them.
+        path: The file, or the directory of the parts.
+        format: ``"parquet"``, ``"csv"`` or ``"jsonl"``, where the path's ending does not say.
+        files: How many files.
+        events: How many events there are, which several files need to know; a table knows.
+        progress: Called with the number of events written so far.
+
+    Returns:
+        The files written.
     """
     path = Path(path)
     chosen = format_of(path, format)

@@ -102,13 +102,21 @@ def traffic_batches(
     The same arguments give the same events whatever ``chunk`` is, and fewer events are the beginning of more.
     Memory grows with the number of vehicles on the road, 30 seconds times the rate, and not with the stream.
 
-    - ``initial_rate``, ``peak_rate``, ``ramp``: events per second at first and at last, and the seconds in
-      between; then the rate stays. With the defaults the three hours of the ramp are about 22 million events.
-    - ``accidents``: mean number of accidents per hour and expressway. Each lasts 10 to 20 minutes and is an
-      ``Accident`` event every 30 seconds, with expressway, direction and segment and NULL in all else.
-
     Times are whole seconds, speeds miles per hour, positions feet from the western end of the expressway.
     Direction 0 is east. A vehicle enters on lane 0, travels on lanes 1–3 and gives its last report on lane 4.
+
+    Args:
+        events: How many reports and accidents.
+        expressways: How many expressways.
+        peak_rate: Events per second at last.
+        initial_rate: Events per second at first.
+        ramp: The seconds in between; then the rate stays. With the defaults the three hours of the ramp are about 22
+            million events.
+        accidents: Mean number of accidents per hour and expressway. Each lasts 10 to 20 minutes and is an
+            ``Accident`` event every 30 seconds, with expressway, direction and segment and NULL in all else.
+        start: The time from which reports come.
+        seed: Another seed gives other events.
+        chunk: Events per batch.
     """
     check_size(events, chunk)
     demand(expressways >= 1, f"expressways is {expressways}", "ask for at least one")

@@ -103,15 +103,26 @@ def stock_batches(
     The same arguments give the same events whatever ``chunk`` is, and fewer events are the beginning of more
     (except with ``falling``). Memory is bounded by a block and a batch.
 
-    - ``sectors``: names, or how many; company i belongs to sector i modulo their number.
-    - ``rate``: events per second over all companies. The default is about that of the paper's trace, 225k
-      trades of 10 companies in a day, and keeps Q1's counts within a double.
-    - ``volatility``, ``drift``: spread and mean of a company's price change from trade to trade, in ticks.
-    - ``trend``: how many of a company's trades a direction lasts on average; 0 for a walk without trends.
-    - ``ties``: share of events that have their time stamp in common with another event.
-    - ``resolution``: ``"s"`` cuts time stamps to whole seconds, as in the paper's data; ties come of it.
-    - ``falling``: every company's price falls by a tick with each trade, so that n trades of a company hold
-      2ⁿ - 1 down-trends: the worst case.
+    Args:
+        events: How many trades.
+        companies: How many companies.
+        sectors: Names, or how many; company i belongs to sector i modulo their number.
+        rate: Events per second over all companies. The default is about that of the paper's trace, 225k trades of 10
+            companies in a day, and keeps Q1's counts within a double.
+        start: The time from which trades come.
+        seed: Another seed gives other trades.
+        volatility: Spread of a company's price change from trade to trade, in ticks.
+        drift: Mean of that change, in ticks.
+        trend: How many of a company's trades a direction lasts on average; 0 for a walk without trends.
+        ties: Share of events that have their time stamp in common with another event.
+        resolution: ``"s"`` cuts time stamps to whole seconds, as in the paper's data; ties come of it.
+        falling: Every company's price falls by a tick with each trade, so that n trades of a company hold 2ⁿ - 1
+            down-trends: the worst case.
+        chunk: Events per batch.
+
+    Examples:
+        >>> next(stock_batches(1_000, companies=2, seed=7)).num_rows
+        1000
     """
     check_size(events, chunk)
     demand(companies >= 1, f"companies is {companies}", "ask for at least one company")
