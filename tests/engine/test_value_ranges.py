@@ -57,6 +57,13 @@ def test_integers_are_exact_beyond_64_bits(where: str, expected: list[int], stra
     assert count(stream([LAST, -(2**63)]), where, strategy) == expected
 
 
+@STRATEGIES
+@pytest.mark.parametrize("where", ["A.x > NEXT(A).x AND A.y < NEXT(A).y", "A.x < NEXT(A).x AND A.y < NEXT(A).y"])
+@pytest.mark.parametrize("end", [LAST, -(2**63), -LAST])
+def test_nothing_lies_beyond_the_ends_of_a_type_where_two_comparisons_meet(where: str, end: int, strategy: Any) -> None:
+    assert count(stream([end, end], [1, 2]), where, strategy) == [2]
+
+
 def test_integers_beyond_76_digits_are_null_for_their_event_alone() -> None:
     power = "A.x * A.x * A.x * A.x * A.x * A.x"
     assert count(stream([LAST, 3, None]), f"{power} = 729") == [1]

@@ -167,3 +167,13 @@ def test_hard_patterns_end_in_a_plan_or_an_explosion(pattern: str) -> None:
             raise
         return
     assert len(plan.templates[0].states) <= 5_000
+
+
+def test_a_scope_of_all_variables_is_common_unless_events_outside_the_pattern_count() -> None:
+    query = "RETURN COUNT(*) PATTERN A+ SEMANTICS {} WHERE [A.g]"
+    for semantics in ("skip-till-any-match", "skip-till-next-match"):
+        partitioning = analyze(query.format(semantics)).partitioning
+        assert (partitioning.common, partitioning.scopes) == (("g",), ())
+    partitioning = analyze(query.format("contiguous")).partitioning
+    assert partitioning.common == ()
+    assert [(scope.attribute, scope.variables) for scope in partitioning.scopes] == [("g", frozenset("A"))]

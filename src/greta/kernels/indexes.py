@@ -165,7 +165,7 @@ def query(
     distinct = ranks.distinct[r]
     last = distinct
     if states.rank[r, STRIDE] > 0:
-        last = ranks.key_last[r, first] if first < distinct and ranks.key_first[r, first] == first else first
+        last = ranks.key_last[r, first]
     below = reach >> 1
     above = last - first - below - (reach & 1)
     sum_tree(arena, row, begin + first, below, low, high)

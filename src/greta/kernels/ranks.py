@@ -64,8 +64,8 @@ class Ranks(NamedTuple):
     place: NDArray[np.int32]
     """Per event, as a predecessor; -1: NULL."""
     reach: NDArray[np.int32]
-    """Per event, as a successor: the number of places below, -1: NULL. For EQUALS the place itself, -1: none. For
-    DIFFERS twice the number of places below, plus 1 where there is an equal one."""
+    """Per event, as a successor: the number of places below, -1: NULL, or no place has its key. For EQUALS the place
+    itself, -1: none. For DIFFERS twice the number of places below, plus 1 where there is an equal one."""
     first: NDArray[np.int32]
     """Per event, as a successor: the first place of its key, where the comparison has an equality."""
     distinct: NDArray[np.int64]
@@ -255,11 +255,12 @@ def _reach_others(
         begin = 0
         if stride > 0:
             key = code // stride
-            begin = at
             if at < places.shape[0] and places[at] // stride == key:
                 begin = ranks.key_first[r, at]
             elif at > 0 and places[at - 1] // stride == key:
                 begin = ranks.key_first[r, at - 1]
+            else:
+                continue
             ranks.first[r, i] = begin
         if operator == EQUALS:
             if equal:
@@ -331,6 +332,8 @@ def rank_chunk(rank: Int, whole: Ranks, skip: int, count: int, ranks: Ranks, scr
                 begin = whole.first[r, skip + i]
                 ranks.first[r, i] = _marked_before(marks, before, begin)
             start = _marked_before(marks, before, begin)
+            if stride > 0 and _marked_before(marks, before, whole.key_last[r, begin]) == start:
+                continue
             if operator == EQUALS:
                 if _is_marked(marks, reach[i]):
                     ranks.reach[r, i] = _marked_before(marks, before, reach[i])
