@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # Two cores that other work shares stretch single examples, so no example has a deadline.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -16,6 +16,10 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=50, **_COMMON)
 settings.register_profile("ci", max_examples=100, derandomize=True, print_blob=True, **_COMMON)
 settings.register_profile("slow", max_examples=2000, **_COMMON)
+# For mutants, whose only question is whether anything fails: nothing is made shorter.
+settings.register_profile(
+    "quick", max_examples=25, derandomize=True, phases=[Phase.explicit, Phase.generate], **_COMMON
+)
 
 
 def _profile() -> str:
