@@ -27,6 +27,7 @@ COMMANDS = {
     "generate": "Make event streams: stock trades, traffic or cluster loads, into files or as a live feed.",
     "graph": "Show the graph that the paper's algorithm builds: type, time and count of each vertex.",
     "stream": "Aggregate a stream on Spark: rows as windows close, from files, Kafka, a socket or made up.",
+    "watch": "Watch JSON lines or CSV from a pipe or a growing file: rows as windows end, in this process.",
     "pack": "Pack greta and its compiled kernels for Spark executors that lack it.",
     "studio": "Open a local web page: write a query, see its template, its rows and the trends behind them.",
 }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from greta.engine.job import WINDOW, Job
 from greta.engine.queries import Label, common_schema, naming, spread
 from greta.engine.stream_jobs import StreamJob, relevant
+from greta.engine.tables import contiguous
 from greta.errors import GretaError
 from greta.live.changes import changed
 from greta.live.waiting import Int
@@ -124,6 +126,7 @@ class OpenQueries:
 
     def _spread(self, rows: pa.Table, label: Label | None, *, final: bool) -> pa.Table:
         schema = self.nothing.schema
+        rows = _by_window(rows)
         if self.early:
             rows = rows.append_column(FINAL, pa.repeat(pa.scalar(final), rows.num_rows))
         if label is None:
@@ -137,3 +140,12 @@ def _next_end(job: Job, until: int) -> int:
         return _FOREVER
     within, slide = job.clock.units(job.plan.window)
     return within + slide * ((until - within) // slide + 1)
+
+
+def _by_window(rows: pa.Table) -> pa.Table:
+    """The rows in order of their windows."""
+    starts = rows.column("window_start")
+    if rows.num_rows < 2 or starts.null_count:
+        return rows
+    order = np.argsort(contiguous(starts).to_numpy(zero_copy_only=False), kind="stable")
+    return rows.take(pa.array(order))

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -81,9 +82,15 @@ class Stored:
 
 def printed(query: QueryLike) -> str:
     """A query's text in the way greta prints it, so that white space and case of keywords do not matter."""
-    if isinstance(query, Plan):
-        return print_query(query.query)
-    return print_query(parse(query) if isinstance(query, str) else query)
+    if isinstance(query, str):
+        return _printed_text(query)
+    return print_query(query.query if isinstance(query, Plan) else query)
+
+
+@lru_cache(maxsize=256)
+def _printed_text(query: str) -> str:
+    """Snapshots are made again and again of the same text."""
+    return print_query(parse(query))
 
 
 def write(stored: Stored) -> bytes:
