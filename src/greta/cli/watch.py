@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
 _EXAMPLES = examples(
-    "tail -f trades.jsonl | greta watch 'RETURN COUNT(*) PATTERN Stock S+ WITHIN 1 minute'",
+    "greta watch 'RETURN COUNT(*) PATTERN Stock S+ WITHIN 1 minute' < trades.jsonl",
     "greta watch query.greta --follow trades.csv --lateness '5 seconds' --time-unit ms",
+    "tail -f trades.jsonl | greta watch query.greta",
     "kcat -C -t trades -u | greta watch query.greta --json | jq .count",
 )
 
