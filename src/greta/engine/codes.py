@@ -60,6 +60,11 @@ def encode_together(*arrays: pa.Array) -> tuple[list[Codes], Decoder]:
     return [_plain_codes(array) for array in whole], lambda codes: pa.array(codes, type=pa.int64())
 
 
+def are_plain(array: pa.Array) -> bool:
+    """Whether integers are their own codes: none is too large for that."""
+    return not pa.types.is_integer(array.type) or not _exceeds(array)
+
+
 def _double(array: pa.Array) -> pa.Array:
     return array if pa.types.is_float64(array.type) else array.cast(pa.float64(), safe=False)
 

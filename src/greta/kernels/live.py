@@ -1,0 +1,241 @@
+"""Open windows that go on: graphs of many partitions, brought forward by events as they come (§4.2, online).
+
+What a batch keeps in trees over values that it knows beforehand, a stream keeps in *runs* (``greta.kernels.runs``).
+A window is a lane, counted from the first open window, ``base``; lanes move when windows close, each row when it is
+next written to. Closing a window therefore costs nothing but reading its results.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import inner, kernel
+from greta.kernels.layout import (
+    BEGIN_FIRST,
+    BEGIN_LAST,
+    END,
+    IN_FIRST,
+    IN_LAST,
+    NOTHING,
+    OUT_FIRST,
+    OUT_LAST,
+    PART_FIRST,
+    PART_LAST,
+    START,
+    Int,
+    Slots,
+    States,
+    Steps,
+    Weights,
+)
+from greta.kernels.numbers import Rows, clear, is_alive, room, start
+from greta.kernels.runs import FULL, Heap, gather, move_lanes, put_in
+from greta.kernels.steps import take_steps
+
+_ONE = np.uint64(1)
+_NONE = np.uint64(0)
+
+# Columns of ``Orders.order``.
+PREVIOUS = 0
+NEXT = 1
+"""Columns of the events' codes, or -1: all vertices of an instance count."""
+STRICT = 2
+"""1 where the earlier code must be smaller, 0 where it may be equal."""
+ORDER_COLUMNS = 3
+
+
+class News(NamedTuple):
+    """New events, by partition and time."""
+
+    offsets: Int
+    partition: Int
+    """Per slice: the number of its partition."""
+    time: Int
+    mask: NDArray[np.uint64]
+    codes: Int
+    """[column, event]; NOTHING is NULL."""
+    instances: Int
+    """[order × 2 (earlier, later), event]: the index that the event is put into, or read from; -1: none."""
+    cursor: Int
+    """Per slice: the next event to be read."""
+
+
+class Stretch(NamedTuple):
+    """The time that one call goes through: up to ``stop``, within lanes of the windows from ``base`` on."""
+
+    stop: int
+    base: int
+    lowest: int
+    """The first window that there is at all."""
+    within: int
+    slide: int
+
+
+class Totals(NamedTuple):
+    """Results of open windows, a row per partition: additive slots, then extreme ones, each with all lanes."""
+
+    rows: NDArray[np.float64]
+    base: Int
+    """Per partition: the window of its first lane."""
+    last: Int
+    """Per partition: the last window that one of its events is in."""
+
+
+@kernel
+def go_on(
+    states: States,
+    steps: Steps,
+    slots: Slots,
+    order: Int,
+    news: News,
+    weights: Weights,
+    heap: Heap,
+    totals: Totals,
+    stretch: Stretch,
+) -> None:
+    """Read the events before ``stretch.stop``, a tick at a time; their vertices join indexes and results.
+
+    Stops at once where the heap is full: nothing that it holds is of use then.
+    """
+    vertices = 16
+    rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
+    pending = np.empty((vertices, 4), dtype=np.int64)
+    for k in range(news.partition.shape[0]):
+        i, end = news.cursor[k], news.offsets[k + 1]
+        p = news.partition[k]
+        while i < end and news.time[i] < stretch.stop:
+            most = _vertices(states, news, i, end)
+            if most > vertices:
+                vertices = 2 * most
+                rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
+                pending = np.empty((vertices, 4), dtype=np.int64)
+            i = _tick(rows, states, steps, order, news, weights, heap, totals, stretch, pending, p, i, end)
+            if heap.about[FULL] != 0:
+                return
+        news.cursor[k] = i
+
+
+@inner
+def _vertices(states: States, news: News, i: int, end: int) -> int:
+    """How many vertices the tick of event ``i`` can bring."""
+    instant = news.time[i]
+    most = 0
+    while i < end and news.time[i] == instant:
+        mask = news.mask[i]
+        variable = 0
+        while mask != _NONE:
+            if mask & _ONE != _NONE:
+                most += states.ptr[variable + 1] - states.ptr[variable]
+            mask >>= _ONE
+            variable += 1
+        i += 1
+    return most
+
+
+@inner
+def _tick(
+    rows: Rows,
+    states: States,
+    steps: Steps,
+    order: Int,
+    news: News,
+    weights: Weights,
+    heap: Heap,
+    totals: Totals,
+    stretch: Stretch,
+    pending: Int,
+    p: int,
+    i: int,
+    end: int,
+) -> int:
+    """Make the vertices of one tick, then put them into indexes; the first event after it."""
+    instant = news.time[i]
+    last = instant // stretch.slide
+    low = max((instant - stretch.within) // stretch.slide + 1, stretch.base, stretch.lowest) - stretch.base
+    high = last + 1 - stretch.base
+    waiting = 0
+    state_of = states.state
+    while i < end and news.time[i] == instant:
+        mask = news.mask[i]
+        if low >= high:
+            # Windows with gaps between them: the event is in none.
+            mask = _NONE
+        variable = 0
+        while mask != _NONE:
+            if mask & _ONE == _NONE:
+                mask >>= _ONE
+                variable += 1
+                continue
+            for at in range(states.ptr[variable], states.ptr[variable + 1]):
+                state = states.entered[at]
+                clear(rows, waiting, low, high)
+                if state_of[state, START] != 0:
+                    start(rows, waiting, low, high, steps.start_adds, steps.start_maxes)
+                    first, stop = state_of[state, BEGIN_FIRST], state_of[state, BEGIN_LAST]
+                    if first < stop:
+                        take_steps(rows, steps.steps, weights, first, stop, i, waiting, low, high)
+                for into in range(state_of[state, IN_FIRST], state_of[state, IN_LAST]):
+                    o = states.incoming[into]
+                    instance = news.instances[2 * o + 1, i]
+                    if instance >= 0:
+                        bound = np.int64(0)
+                        if order[o, NEXT] >= 0:
+                            bound = news.codes[order[o, NEXT], i]
+                            if bound == NOTHING:
+                                continue
+                        gather(rows, waiting, heap, instance, bound, order[o, STRICT], stretch.base, low, high)
+                if not is_alive(rows, waiting, low, high):
+                    continue
+                first, stop = state_of[state, PART_FIRST], state_of[state, PART_LAST]
+                if first < stop:
+                    take_steps(rows, steps.steps, weights, first, stop, i, waiting, low, high)
+                if state_of[state, END] != 0:
+                    _add_result(rows, waiting, totals, p, stretch.base, low, high)
+                    totals.last[p] = max(totals.last[p], last)
+                if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
+                    pending[waiting, 0] = state
+                    pending[waiting, 1] = i
+                    waiting += 1
+            mask >>= _ONE
+            variable += 1
+        i += 1
+    # The tick is over: its vertices may come before what follows.
+    for at in range(waiting):
+        state, event = pending[at, 0], pending[at, 1]
+        totals.last[p] = max(totals.last[p], last)
+        for out in range(state_of[state, OUT_FIRST], state_of[state, OUT_LAST]):
+            o = states.outgoing[out]
+            instance = news.instances[2 * o, event]
+            if instance < 0:
+                continue
+            code = np.int64(0)
+            if order[o, PREVIOUS] >= 0:
+                code = news.codes[order[o, PREVIOUS], event]
+                if code == NOTHING:
+                    continue
+            put_in(heap, rows, at, instance, code, stretch.base, low, high)
+    return i
+
+
+@inner
+def _add_result(rows: Rows, row: int, totals: Totals, p: int, base: int, low: int, high: int) -> None:
+    """Add all slots of a row to the results of a partition."""
+    width = rows.width
+    own = totals.rows[p]
+    if totals.base[p] != base:
+        move_lanes(own, 0, rows.adds, rows.maxes, width, base - totals.base[p])
+        totals.base[p] = base
+    for slot in range(rows.adds):
+        target = own[slot * width + low : slot * width + high]
+        source = rows.store[row * rows.words + slot * width + low : row * rows.words + slot * width + high]
+        for i in range(target.shape[0]):
+            target[i] += source[i]
+    for slot in range(rows.maxes):
+        at = (rows.adds + slot) * width
+        target = own[at + low : at + high]
+        source = rows.maxima[row * rows.extremes + slot * width + low : row * rows.extremes + slot * width + high]
+        for i in range(target.shape[0]):
+            target[i] = max(target[i], source[i])

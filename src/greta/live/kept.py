@@ -1,0 +1,116 @@
+"""The events of open windows, as they came, in Arrow: what windows are computed from when they end.
+
+    first open window                ▼
+    W0  [-----------)                computed, and returned
+    W1            [-----------)      open
+    kept          ●  ●  ● ●●
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from greta.engine.frames import Cut
+from greta.engine.snapshots import keyed
+from greta.engine.stream_jobs import StreamJob
+from greta.live.keys import keys_of
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Events that came together, sorted by time; ``low`` and ``high`` are the first and the last instant."""
+
+    events: pa.Table
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Events of one query; changing them makes a new one, so that a failed step leaves the old one as it was."""
+
+    job: StreamJob
+    first: int = -(2**62)
+    """Windows below this one have been returned."""
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many events there are."""
+        return sum(piece.events.num_rows for piece in self.pieces)
+
+    @property
+    def bytes(self) -> int:
+        """Their size."""
+        return sum(piece.events.nbytes for piece in self.pieces)
+
+    @property
+    def table(self) -> pa.Table | None:
+        """All events, sorted by time; None where there are none."""
+        return pa.concat_tables([piece.events for piece in self.pieces]) if self.pieces else None
+
+    @property
+    def open_windows(self) -> int:
+        """How many open windows have an event."""
+        if not self.pieces:
+            return 0
+        if self.job.plan.window is None:
+            return 1
+        within, slide = self.job.windows
+        oldest = (self.pieces[0].low - within) // slide + 1
+        latest = self.job.last_window(self.pieces[-1].high)
+        return max(0, latest - max(oldest, self.first, self.job.clock.lowest_window) + 1)
+
+    def with_(self, events: pa.Table) -> Kept:
+        """These events and more, all of them later."""
+        if not events.num_rows:
+            return self
+        events = keyed(self.job, events)
+        times = self.job.clock.read(events.column(self.job.time), self.job.time)
+        return replace(self, pieces=(*self.pieces, Piece(events, int(times[0]), int(times[-1]))))
+
+    def due(self, until: int) -> int:
+        """The first window that is open at an instant."""
+        if self.job.plan.window is None:
+            return self.first
+        within, slide = self.job.windows
+        return max(self.first, (until - within) // slide + 1)
+
+    def since(self, window: int) -> Kept:
+        """Only what windows from this one on need."""
+        if self.job.plan.window is None:
+            return self
+        start = window * self.job.windows[1]
+        pieces = tuple(self._trimmed(piece, start) for piece in self.pieces if piece.high >= start)
+        return replace(self, first=max(self.first, window), pieces=pieces)
+
+    def _trimmed(self, piece: Piece, start: int) -> Piece:
+        """The piece without the events before an instant where they are most of it: a slice would hold on to them."""
+        if piece.low >= start:
+            return piece
+        times = self.job.clock.read(piece.events.column(self.job.time), self.job.time)
+        gone = int(np.searchsorted(times, start))
+        if 2 * gone < len(times):
+            return piece
+        return Piece(piece.events.take(pa.array(np.arange(gone, len(times)))), int(times[gone]), piece.high)
+
+    def partials(self, first: int, last: int, only: Sequence[tuple[Any, ...]] | None = None) -> pa.Table:
+        """Partial rows of the windows ``[first, last)``, of all partitions or of those with some keys."""
+        job = self.job
+        pieces, cut = self.pieces, None
+        if job.plan.window is not None:
+            within, slide = job.windows
+            cut = Cut(first, last)
+            pieces = tuple(p for p in pieces if p.high >= first * slide and p.low < (last - 1) * slide + within)
+        if first >= last or not pieces:
+            return job.partial_schema.empty_table()
+        table = pa.concat_tables([piece.events for piece in pieces])
+        if only is not None:
+            wanted = set(only)
+            table = table.filter(pa.array([key in wanted for key in keys_of(job, table)], type=pa.bool_()))
+        return job.partials(table, cut)

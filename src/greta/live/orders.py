@@ -1,0 +1,146 @@
+"""Plan → what an online graph needs of events: codes that stay the same from push to push, and keys of indexes.
+
+A batch ranks values among all that there are. Online there is no such list, so values are compared as what they are:
+doubles and 64-bit integers. Text is compared for equality alone, by numbers that are given out as words appear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from greta.engine.codes import encode_together, are_plain
+from greta.engine.columns import Columns
+from greta.engine.instants import instants_alike
+from greta.engine.job import Job
+from greta.engine.tables import attribute_type
+from greta.kernels.layout import NOTHING
+from greta.kernels.live import ORDER_COLUMNS
+from greta.lang.nodes import Expression, Semantics
+from greta.plan.measures import Events, Trends
+from greta.plan.nodes import AccessPath, AttributeType, Equal, Template
+
+Int = NDArray[np.int64]
+
+
+class Surprise(Exception):  # noqa: N818 - it is no error: the windows are computed in another way
+    """Values that have no code which would stay the same; says what they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One way into an index: the vertices of a state along a link, below a bound.
+
+    ``mirrored``: larger values come first, so that what lies above becomes what lies below.
+    """
+
+    source: int
+    link: int
+    keys: tuple[Equal, ...]
+    compared: tuple[Expression, Expression] | None
+    mirrored: bool = False
+    strict: bool = True
+
+    @property
+    def columns(self) -> list[int]:
+        """A row of ``ORDER_COLUMNS``, without the columns of codes."""
+        return [-1, -1, int(self.strict)][:ORDER_COLUMNS]
+
+
+def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], list[int]]]:
+    """The orders of a template, and which of them serve each (source state, link)."""
+    orders: list[Order] = []
+    serving: dict[tuple[int, int], list[int]] = {}
+    for transition in template.transitions:
+        place = (transition.source, transition.link)
+        if place in serving:
+            continue
+        link = template.links[transition.link]
+        made: list[Order] = []
+        if not link.ordered:
+            made.append(Order(*place, link.equal, None))
+        for one in link.ordered:
+            sides = (one.previous, one.next)
+            if one.operator in ("<", "<=", "!="):
+                made.append(Order(*place, link.equal, sides, mirrored=False, strict=one.operator != "<="))
+            if one.operator in (">", ">=", "!="):
+                made.append(Order(*place, link.equal, sides, mirrored=True, strict=one.operator != ">="))
+        serving[place] = list(range(len(orders), len(orders) + len(made)))
+        orders += made
+    return orders, serving
+
+
+def why_not(job: Job) -> str | None:
+    """Why a query's windows are computed when they close; None where they can be brought forward by each event."""
+    plan = job.plan
+    if plan.semantics is not Semantics.ANY:
+        return f"the query asks for {plan.semantics.value}"
+    if plan.conjunction:
+        return "the query has an outermost AND"
+    if plan.templates[0].negatives:
+        return "the query has a NOT"
+    if plan.partitioning.scopes:
+        return "some variables alone agree on an attribute"
+    paths = {link.path for link in plan.templates[0].links}
+    if AccessPath.RANGES in paths:
+        return "several comparisons stand between two events"
+    if AccessPath.GENERAL in paths:
+        return "a condition between two events is no comparison of one with the other"
+    counts = all(isinstance(measure, Trends | Events) for measure in plan.measures)
+    if job.numbers == "exact" and not counts:
+        return "exact sums may need any number of digits"
+    for measure in plan.measures:
+        if measure.compared is not None:
+            type_ = job.schema.field(measure.compared).type
+            if attribute_type(type_) not in (AttributeType.INTEGER, AttributeType.FLOAT) or pa.types.is_decimal(type_):
+                return f"the extremes of {measure.compared} are no plain numbers"
+    try:
+        empty = Columns(job.schema.empty_table())
+        for order in orders_of(plan.templates[0])[0]:
+            if order.compared is not None:
+                compared_codes(empty, *order.compared)
+    except Surprise as surprise:
+        return str(surprise)
+    return None
+
+
+def compared_codes(columns: Columns, previous: Expression, next_: Expression) -> tuple[Int, Int]:
+    """Codes of both sides of a comparison, NOTHING for NULL; raises Surprise for values that have none for good."""
+    left, right = columns.evaluate(previous), columns.evaluate(next_)
+    if left.type != right.type and (pa.types.is_timestamp(left.type) or pa.types.is_timestamp(right.type)):
+        left, right = instants_alike(left, right)
+    for side in (left, right):
+        if attribute_type(side.type) is AttributeType.TEXT:
+            raise Surprise("text is compared by its order")
+        if pa.types.is_decimal(side.type) or not are_plain(side):
+            raise Surprise("numbers of more than 62 bits are compared")
+    codes, _ = encode_together(left, right)
+    return codes[0], codes[1]
+
+
+@dataclass(slots=True)
+class Words:
+    """Numbers for the values that equalities compare: those of numbers are their codes, words are numbered."""
+
+    numbers: dict[str, int]
+
+    def codes(self, columns: Columns, equal: Equal) -> tuple[Int, Int]:
+        """Codes of both sides, NOTHING for NULL."""
+        left, right = columns.evaluate(equal.previous), columns.evaluate(equal.next)
+        if attribute_type(left.type) is AttributeType.TEXT and attribute_type(right.type) is AttributeType.TEXT:
+            return self._numbered(left), self._numbered(right)
+        return compared_codes(columns, equal.previous, equal.next)
+
+    def _numbered(self, array: pa.Array) -> Int:
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        encoded = array.cast(pa.string()).dictionary_encode()
+        numbers = self.numbers
+        place = [numbers.setdefault(word, len(numbers)) for word in encoded.dictionary.to_pylist()]
+        codes = np.array([*place, NOTHING], dtype=np.int64)
+        indices = encoded.indices.fill_null(len(place)).to_numpy(zero_copy_only=False)
+        result: Int = codes[indices]
+        return result

@@ -1,0 +1,141 @@
+"""Partitions of a stream and the indexes they have: numbers that are given out, and given back when all is closed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.layout import NOTHING
+from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
+
+Int = NDArray[np.int64]
+_NEVER = -(2**62)
+
+
+@dataclass(slots=True)
+class Partitions:
+    """Numbers of partitions and of their index instances; arrays grow as they are needed."""
+
+    words: int
+    """Numbers in a partition's results."""
+    empty: NDArray[np.float64]
+    """Results of no trend."""
+    sorted: tuple[bool, ...]
+    """Per order: whether it compares."""
+    keyed: tuple[bool, ...]
+    """Per order: whether it has equalities."""
+    of_key: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    """What events agree on → number."""
+    key: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """(order, partition, codes of the equalities…) → instance."""
+    place: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    instances: Int = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    """[partition, order]: the instance of an order without equalities, -1 for the others."""
+    instance: Int = field(default_factory=lambda: np.empty((0, INSTANCE_COLUMNS), dtype=np.int64))
+    """[instance, column]: what the kernels know of it."""
+    _unused_partitions: list[int] = field(default_factory=list)
+    _unused_instances: list[int] = field(default_factory=list)
+
+    def numbers(self, keys: Iterable[tuple[Any, ...]], window: int, last: int) -> Int:
+        """The number of each partition, a new one where it is not known.
+
+        ``window`` is the first open one; the partitions are needed until ``last``.
+        """
+        known = self.of_key
+        found = np.array([known[key] if key in known else self._open(key, window) for key in keys], dtype=np.int64)
+        self.last[found] = np.maximum(self.last[found], last)
+        return found
+
+    def _open(self, key: tuple[Any, ...], window: int) -> int:
+        if not self._unused_partitions:
+            self._grow()
+        at = self._unused_partitions.pop()
+        self.of_key[key], self.key[at] = at, key
+        self.rows[at] = self.empty
+        self.base[at], self.last[at] = window, _NEVER
+        for order, keyed in enumerate(self.keyed):
+            self.instances[at, order] = -1 if keyed else self._new_instance(order, (order, at))
+        return at
+
+    def _grow(self) -> None:
+        had = len(self.base)
+        size = max(8, 2 * had)
+        self._unused_partitions += range(size - 1, had - 1, -1)
+        self.rows = _longer(self.rows.reshape(had, self.words), size)
+        self.base, self.last = _longer(self.base, size), _longer(self.last, size)
+        self.last[had:] = _NEVER
+        self.instances = _longer(self.instances.reshape(had, len(self.keyed)), size)
+
+    def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
+        if not self._unused_instances:
+            had = len(self.instance)
+            size = max(16, 2 * had)
+            self._unused_instances += range(size - 1, had - 1, -1)
+            self.instance = _longer(self.instance, size)
+        at = self._unused_instances.pop()
+        self.instance[at] = 0
+        self.instance[at, SORTED] = self.sorted[order]
+        self.instance[at, PLACE] = -1
+        self.instance[at, LAST] = _NEVER
+        self.place[at] = place
+        return at
+
+    def instances_of(self, order: int, partition: Int, codes: list[Int], needed: int | None) -> Int:
+        """Per event: the instance of an order, by its partition and the codes of its equalities; -1 for none.
+
+        Those that are not there are made where they are ``needed`` until a window.
+        """
+        if not self.keyed[order]:
+            result: Int = self.instances[partition, order]
+            return result
+        together = np.stack((partition, *codes), axis=1)
+        distinct, back = np.unique(together, axis=0, return_inverse=True)
+        found = np.empty(len(distinct), dtype=np.int64)
+        for at, row in enumerate(distinct.tolist()):
+            place = (order, *row)
+            if int(NOTHING) in row[1:]:
+                found[at] = -1
+            elif place in self.of_place:
+                found[at] = self.of_place[place]
+            elif needed is not None:
+                found[at] = self.of_place[place] = self._new_instance(order, place)
+            else:
+                found[at] = -1
+        if needed is not None:
+            used = found[found >= 0]
+            self.instance[used, LAST] = np.maximum(self.instance[used, LAST], needed)
+        return found[back.reshape(-1)]
+
+    def over(self, window: int) -> tuple[Int, Int]:
+        """(partitions, instances) that no window from this one on needs; keyed instances may end by themselves."""
+        numbers = np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        done = numbers[self.last[numbers] < window]
+        lists = [self.instances[done].reshape(-1)]
+        if any(self.keyed) and self.of_place:
+            keyed = np.fromiter(self.of_place.values(), dtype=np.int64, count=len(self.of_place))
+            lists.append(keyed[self.instance[keyed, LAST] < window])
+        instances = np.concatenate(lists)
+        return done, instances[instances >= 0]
+
+    def forget(self, partitions: Int, instances: Int) -> None:
+        """Give numbers back; what the kernels keep of the instances must be released already."""
+        for at in partitions.tolist():
+            del self.of_key[self.key.pop(at)]
+            self._unused_partitions.append(at)
+        for at in instances.tolist():
+            self.of_place.pop(self.place.pop(at), None)
+            self._unused_instances.append(at)
+
+
+def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+    longer = np.empty((size, *array.shape[1:]), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer
