@@ -7,7 +7,7 @@ next written to. Closing a window therefore costs nothing but reading its result
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from greta.kernels.steps import take_steps
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
+_NO_CODE: Any = np.int64(0)
 
 # Columns of ``Orders.order``.
 PREVIOUS = 0
@@ -181,7 +182,7 @@ def _tick(
                     o = states.incoming[into]
                     instance = news.instances[2 * o + 1, i]
                     if instance >= 0:
-                        bound = np.int64(0)
+                        bound = _NO_CODE
                         if order[o, NEXT] >= 0:
                             bound = news.codes[order[o, NEXT], i]
                             if bound == NOTHING:
@@ -211,7 +212,7 @@ def _tick(
             instance = news.instances[2 * o, event]
             if instance < 0:
                 continue
-            code = np.int64(0)
+            code = _NO_CODE
             if order[o, PREVIOUS] >= 0:
                 code = news.codes[order[o, PREVIOUS], event]
                 if code == NOTHING:

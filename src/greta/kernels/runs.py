@@ -19,14 +19,13 @@ is the window in ``BASE`` (recent rows and totals) or in the run, however many w
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel, small
 from greta.kernels.layout import Int
-from greta.kernels.numbers import Rows
 
 # Columns of ``Heap.instance``.
 SORTED = 0
@@ -118,13 +117,13 @@ def _take(heap: Heap, wanted: int) -> int:
     at = heap.about[_FREE + kind]
     if at >= 0:
         heap.about[_FREE + kind] = heap.whole[at]
-        return at
+        return int(at)
     at = heap.about[TOP]
     if at + size > heap.whole.shape[0]:
         heap.about[FULL] = 1
         return -1
     heap.about[TOP] = at + size
-    return at
+    return int(at)
 
 
 @inner
@@ -141,13 +140,13 @@ def _take_page(heap: Heap) -> int:
     at = heap.about[_PAGES]
     if at >= 0:
         heap.about[_PAGES] = heap.whole[at]
-        return at
+        return int(at)
     at = heap.about[TOP]
     if at + heap.page > heap.whole.shape[0]:
         heap.about[FULL] = 1
         return -1
     heap.about[TOP] = at + heap.page
-    return at
+    return int(at)
 
 
 @inner
@@ -164,8 +163,8 @@ def move_lanes(row: NDArray[np.float64], at: int, adds: int, maxes: int, width: 
 
 
 @small
-def _add_lanes(rows: Rows, row: int, heap: Heap, at: int, stride: int, skip: int, low: int, high: int) -> None:
-    """Add the numbers at ``at`` to the lanes ``[low, high)`` of a row, ``stride`` lanes a slot, the first ``skip`` over."""
+def _add_lanes(rows: Any, row: int, heap: Heap, at: int, stride: int, skip: int, low: int, high: int) -> None:
+    """Add the numbers at ``at`` to the lanes ``[low, high)`` of a row: ``stride`` lanes a slot, ``skip`` left out."""
     width = rows.width
     for slot in range(heap.adds):
         target = rows.store[row * rows.words + slot * width + low : row * rows.words + slot * width + high]
@@ -183,7 +182,7 @@ def _add_lanes(rows: Rows, row: int, heap: Heap, at: int, stride: int, skip: int
 
 @inner
 def gather(
-    rows: Rows, row: int, heap: Heap, instance: int, bound: int, strict: int, base: int, low: int, high: int
+    rows: Any, row: int, heap: Heap, instance: int, bound: int, strict: int, base: int, low: int, high: int
 ) -> None:
     """Add to a row the vertices of an instance whose code is below the bound (or equal, where that is allowed)."""
     about = heap.instance[instance]
@@ -225,7 +224,7 @@ def gather(
 
 
 @inner
-def put_in(heap: Heap, rows: Rows, row: int, instance: int, code: int, base: int, low: int, high: int) -> None:
+def put_in(heap: Heap, rows: Any, row: int, instance: int, code: int, base: int, low: int, high: int) -> None:
     """Put a vertex into an instance; nothing happens where there is no room."""
     if heap.about[FULL] != 0:
         return
@@ -283,7 +282,7 @@ def _empty(heap: Heap, at: int, low: int, high: int) -> None:
 
 
 @small
-def _take_lanes(heap: Heap, at: int, rows: Rows, row: int, low: int, high: int) -> None:
+def _take_lanes(heap: Heap, at: int, rows: Any, row: int, low: int, high: int) -> None:
     """Add the carried slots of a row to the numbers at ``at``."""
     width = heap.width
     for slot in range(heap.adds):

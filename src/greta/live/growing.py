@@ -17,7 +17,7 @@ from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import without_nulls
 from greta.kernels.layout import IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps, Weights
 from greta.kernels.live import NEXT, PREVIOUS, News, Stretch, Totals, go_on
-from greta.kernels.runs import ABOUT, FULL, SCRATCH, TOP, Heap, release
+from greta.kernels.runs import ABOUT, BASE, FULL, PLACE, SCRATCH, TOP, Heap, move_lanes, release
 from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes, orders_of
 from greta.live.partitions import Partitions
@@ -195,6 +195,45 @@ class LiveGraph:
         last = int(self.partitions.last.max(initial=_NEVER))
         return max(0, last - max(self.first, self.program.lowest) + 1) if last > _NEVER else 0
 
+    def totals(self) -> dict[str, NDArray[Any]]:
+        """Results and totals of all partitions, for plans without comparisons and equalities; windows count from first.
+
+        [partition, slot and lane], and per order [partition, slot and lane].
+        """
+        parts, slots, width = self.partitions, self.program.slots, self.program.width
+        numbers = parts.all_numbers()
+        base = max(self.first, self.program.lowest)
+        results = parts.rows[numbers]
+        for row, at in zip(results, numbers, strict=True):
+            move_lanes(row, 0, slots.adds, slots.maxes, width, base - parts.base[at])
+        arrays = {"results": results, "last": parts.last[numbers]}
+        carried = (slots.carried_adds, slots.carried_maxes)
+        for order in range(len(self.program.orders)):
+            sums = np.zeros((len(numbers), sum(carried) * width))
+            sums[:, slots.carried_adds * width :] = -np.inf
+            for row, at in zip(sums, parts.instances[numbers, order], strict=True):
+                place = parts.instance[at, PLACE]
+                if place >= 0:
+                    row[:] = self.memory[place : place + len(row)]
+                    move_lanes(row, 0, *carried, width, base - parts.instance[at, BASE])
+            arrays[f"order_{order}"] = sums
+        return arrays
+
+    def restore(self, keys: list[tuple[Any, ...]], totals: dict[str, NDArray[Any]], origin: int | None) -> None:
+        """Go on from what ``totals`` gave."""
+        self.origin = origin
+        parts = self.partitions
+        base = max(self.first, self.program.lowest)
+        numbers = parts.numbers(keys, base, _NEVER)
+        parts.rows[numbers], parts.last[numbers] = totals["results"], totals["last"]
+        for order in range(len(self.program.orders)):
+            sums = totals[f"order_{order}"]
+            for row, at in zip(sums, parts.instances[numbers, order], strict=True):
+                place = int(self.about[TOP])
+                self.about[TOP] += len(row)
+                self.memory[place : place + len(row)] = row
+                parts.instance[at, [PLACE, BASE]] = place, base
+
     def _heap(self) -> Heap:
         slots = self.program.slots
         return Heap(
@@ -211,15 +250,17 @@ class LiveGraph:
 
     def advance(self, events: pa.Table, until: int) -> list[Reading]:
         """Take in events in order of time, all before ``until``; the results of windows that end up to it."""
-        readings = []
+        readings: list[Reading] = []
         if events.num_rows:
             news, weights, times = self._news(events)
             at = 0
             while at < len(times):
                 self._open_from(self.program.first_window(int(times[at])), readings)
-                stop = until if self.program.slide == _ENDLESS else (self.first + self.program.width) * self.program.slide
-                self._run(news, weights, min(stop, until))
-                at = int(np.searchsorted(times, stop)) if stop < until else len(times)
+                stop = _ENDLESS
+                if self.program.slide < _ENDLESS:
+                    stop = min(until, (self.first + self.program.width) * self.program.slide)
+                self._run(news, weights, stop)
+                at = int(np.searchsorted(times, stop))
         if self.program.slide < _ENDLESS:
             self._open_from(self.program.first_window(until), readings)
         return readings
@@ -229,9 +270,7 @@ class LiveGraph:
         totals = Totals(parts.rows, parts.base, parts.last)
         base = max(self.first, program.lowest)
         stretch = Stretch(stop, base, program.lowest, program.within, program.slide)
-        go_on(
-            program.states, program.steps, program.slots, program.order, news, weights, self._heap(), totals, stretch
-        )
+        go_on(program.states, program.steps, program.slots, program.order, news, weights, self._heap(), totals, stretch)
         if self.about[FULL]:
             raise Surprise(f"more than {self.most_bytes:,} bytes would be needed")
 
@@ -259,7 +298,7 @@ class LiveGraph:
     def read(self, first: int, last: int) -> Reading:
         """The results of the windows ``[first, last)``."""
         parts, slots, width = self.partitions, self.program.slots, self.program.width
-        numbers = np.fromiter(parts.key, dtype=np.int64, count=len(parts.key))
+        numbers = parts.all_numbers()
         last = min(last, int(parts.last[numbers].max(initial=_NEVER)) + 1)
         partition, window, lanes = [_NONE], [_NONE], [_NONE]
         for w in range(first, last):
@@ -271,7 +310,8 @@ class LiveGraph:
             window.append(np.full(len(alive), w))
         rows, lane = np.concatenate(partition), np.concatenate(lanes)
         values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(slots.adds + slots.maxes)]
-        return Reading(rows, np.concatenate(window), values)
+        keys = {at: parts.key[at] for at in np.unique(rows).tolist()}
+        return Reading(rows, np.concatenate(window), values, keys)
 
     def _news(self, events: pa.Table) -> tuple[News, Weights, Int]:
         """New events by partition and time, with all that the kernels read of them."""
@@ -285,7 +325,9 @@ class LiveGraph:
         offsets = np.append(frame.offsets[used], frame.offsets[-1])
         window = max(self.first, program.first_window(int(times[0])))
         last = 0 if program.slide == _ENDLESS else int(times[-1]) // program.slide
-        partition = parts.numbers(keys_of(job, events.take(pa.array(stream.keys.example[frame.common[used]]))), window, last)
+        partition = parts.numbers(
+            keys_of(job, events.take(pa.array(stream.keys.example[frame.common[used]]))), window, last
+        )
         each = np.repeat(partition, np.diff(offsets))
         codes = [
             side
@@ -329,9 +371,7 @@ class LiveGraph:
         sides = [side[frame.rows] for side in compared_codes(columns, *order.compared)]
         return [np.where(side == _NULL, side, -side) for side in sides] if order.mirrored else sides
 
-    def _instances(
-        self, stream: Stream, at: int, order: Order, frame: Frame, partition: Int, last: int
-    ) -> list[Int]:
+    def _instances(self, stream: Stream, at: int, order: Order, frame: Frame, partition: Int, last: int) -> list[Int]:
         pairs = [self.words.codes(stream.columns, equal) for equal in order.keys]
         earlier, later = ([pair[side][frame.rows] for pair in pairs] for side in (0, 1))
         parts = self.partitions
@@ -354,7 +394,18 @@ class Reading:
     values: NDArray[np.float64]
     """[row, slot]: additive slots, then extreme ones."""
 
+    keys: dict[int, tuple[Any, ...]]
+    """What the events of each partition agree on: it may be forgotten by now."""
+
     def without(self, partitions: Int) -> Reading:
         """The rows of other partitions."""
         kept = ~np.isin(self.partition, partitions)
-        return Reading(self.partition[kept], self.window[kept], self.values[kept])
+        return Reading(self.partition[kept], self.window[kept], self.values[kept], self.keys)
+
+    def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
+        """(the group of each row, what each group agrees on); attributes are places in keys."""
+        distinct, back = np.unique(self.partition, return_inverse=True)
+        groups: dict[tuple[Any, ...], int] = {}
+        shared = [tuple(self.keys[at][place] for place in attributes) for at in distinct.tolist()]
+        of_partition = [groups.setdefault(key, len(groups)) for key in shared]
+        return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)

@@ -1,9 +1,9 @@
 """The events of open windows, as they came, in Arrow: what windows are computed from when they end.
 
-    first open window                ▼
-    W0  [-----------)                computed, and returned
-    W1            [-----------)      open
-    kept          ●  ●  ● ●●
+first open window                ▼
+W0  [-----------)                computed, and returned
+W1            [-----------)      open
+kept          ●  ●  ● ●●
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ class Kept:
     def due(self, until: int) -> int:
         """The first window that is open at an instant."""
         if self.job.plan.window is None:
+            # Its one window does not end: nothing is due.
             return self.first
         within, slide = self.job.windows
         return max(self.first, (until - within) // slide + 1)

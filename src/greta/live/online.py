@@ -15,12 +15,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from greta.engine.codes import Decoder
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged, merge
+from greta.engine.snapshots import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import as_type, extreme_type, plain_type
+from greta.errors import GretaError
 from greta.live.at_close import AtClose
 from greta.live.growing import LiveGraph, Program, Reading
+from greta.live.kept import Kept
+from greta.live.keys import key_column, keys_of
 from greta.live.orders import Surprise
 from greta.live.packing import pack
 from greta.live.windows import Figures, Windows
@@ -51,7 +56,8 @@ class Online:
         self._most = most_bytes() if most is None else most
         self._program = Program.of(job)
         self._graph = LiveGraph(self._program, self._most)
-        self._events = AtClose(job) if self._program.keeps_events else None
+        self._kept = Kept(job) if self._program.keeps_events else None
+        self._until = -(2**62)
         self._instead: AtClose | None = None
         """Computes the windows from now on, where values or memory were not as expected."""
 
@@ -59,35 +65,36 @@ class Online:
         """Link the events to those before them; read the windows that have ended."""
         if self._instead is not None:
             return self._instead.advance(events, until)
-        if self._events is None:
-            return self._rows(self._graph.advance(events, until), None)
-        before = self._events
-        self._events = before.kept(events)
+        kept = None if self._kept is None else self._kept.with_(events)
         try:
-            readings = self._graph.advance(events, until)
+            rows = self._rows(self._graph.advance(events, until), kept)
         except Surprise as surprise:
-            self._instead = self._events.told(str(surprise))
-            self._events = None
+            if kept is None:
+                raise GretaError(
+                    f"the open windows of the query do not fit: {surprise}",
+                    hint=f"set {MEMORY} to more bytes, or let fewer windows overlap",
+                ) from surprise
+            self._instead = AtClose(self._job, str(surprise), kept)
+            self._kept = None
             self._graph = LiveGraph(self._program, 0)
             return self._instead.advance(events.slice(0, 0), until)
-        except BaseException:
-            self._events = before
-            raise
-        rows = self._rows(readings, self._events)
-        self._events = self._events.trimmed(until)
+        self._kept = None if kept is None else kept.since(kept.due(until))
+        self._until = until
         return rows
 
     def open(self) -> pa.Table:
         """The results so far."""
         if self._instead is not None:
             return self._instead.open()
-        return self._rows([self._graph.read_open()], self._events)
+        return self._rows([self._graph.read_open()], self._kept)
 
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
         rows = self.open()
+        first = self._graph.first
         self._graph = LiveGraph(self._program, self._most)
-        self._events = None if self._events is None else AtClose(self._job)
+        self._graph.start(first)
+        self._kept = None if self._kept is None else Kept(self._job, self._kept.first)
         self._instead = None
         return rows
 
@@ -95,47 +102,55 @@ class Online:
         """What is kept now."""
         if self._instead is not None:
             return self._instead.figures()
-        kept = None if self._events is None else self._events.figures()
-        events, size = (0, 0) if kept is None else (kept.events, kept.bytes)
+        events, size = (0, 0) if self._kept is None else (self._kept.rows, self._kept.bytes)
         return Figures(events, size + self._graph.bytes, self._graph.open_windows, online=True)
 
     def dump(self) -> bytes:
         """The kept events, which the graph is made from again; or its totals, where none are kept."""
         if self._instead is not None:
             return self._instead.dump()
-        header: dict[str, Any] = {"engine": ENGINE}
-        if self._events is not None:
-            return pack(header, [self._events.dump()])
-        totals = io.BytesIO()
-        np.savez(totals, allow_pickle=False, **self._graph.arrays())
-        return pack({**header, "keys": self._graph.partitions.shown_keys()}, [totals.getvalue()])
+        header: dict[str, Any] = {"engine": ENGINE, "first": self._graph.first, "until": self._until}
+        if self._kept is None:
+            arrays = io.BytesIO()
+            np.savez(arrays, **self._graph.totals())  # type: ignore[arg-type]
+            keys = to_bytes(self._graph.partitions.keys(self._job))
+            return pack({**header, "origin": self._graph.origin}, [keys, arrays.getvalue()])
+        table = self._kept.table
+        return pack(header, [] if table is None else [to_bytes(table)])
 
     @staticmethod
-    def load(job: StreamJob, header: dict[str, Any], blobs: list[bytes], restored: Windows | None) -> Online:
-        """The windows from a dump; ``restored`` are the kept events, if there are any."""
+    def load(job: StreamJob, header: dict[str, Any], blobs: list[bytes]) -> Windows:
+        """The windows from a dump."""
         online = Online(job)
-        if isinstance(restored, AtClose):
-            events, until = restored.all_events(), restored.until
-            online._events = restored
-            online._graph.start(restored.first)
-            if events is not None:
-                online._graph.advance(events, until)
-        else:
-            with np.load(io.BytesIO(blobs[0]), allow_pickle=False) as arrays:
-                online._graph.restore(dict(arrays), header["keys"])
+        online._until = header["until"]
+        online._graph.start(header["first"])
+        if online._kept is None:
+            keys, arrays = blobs
+            with np.load(io.BytesIO(arrays), allow_pickle=False) as totals:
+                online._graph.restore(keys_of(job, from_bytes(keys)), dict(totals), header["origin"])
+            return online
+        kept = Kept(job, header["first"])
+        if blobs:
+            events = from_bytes(blobs[0])
+            kept = kept.with_(events)
+            try:
+                online._graph.advance(events, header["until"])
+            except Surprise as surprise:
+                return AtClose(job, str(surprise), kept)
+        online._kept = kept
         return online
 
-    def _rows(self, readings: list[Reading], events: AtClose | None) -> pa.Table:
+    def _rows(self, readings: list[Reading], kept: Kept | None) -> pa.Table:
         """Partial rows of what was read; windows whose numbers did not fit are computed from their events."""
         tables = []
         for reading in readings:
             beyond = self._beyond(reading.values[:, : self._program.slots.adds])
             if beyond.any():
-                assert events is not None
+                assert kept is not None
                 again = np.unique(reading.partition[beyond])
-                keys = [self._graph.partitions.key[at] for at in again.tolist()]
+                keys = [reading.keys[at] for at in again.tolist()]
                 first, last = int(reading.window.min()), int(reading.window.max()) + 1
-                tables.append(events.partials_of(keys, first, last))
+                tables.append(kept.partials(first, last, keys))
                 reading = reading.without(again)
             tables.append(self._partials(reading))
         return pa.concat_tables(tables) if tables else self._job.partial_schema.empty_table()
@@ -143,9 +158,9 @@ class Online:
     def _beyond(self, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Where numbers must be computed in a wider form."""
         if self._job.numbers == "exact":
-            return (np.abs(adds) >= _EXACT).any(axis=1)
+            return np.asarray((np.abs(adds) >= _EXACT).any(axis=1))
         odd = ~np.isfinite(adds) if self._job.plan.needs_magnitudes else np.isnan(adds)
-        return odd.any(axis=1)
+        return np.asarray(odd.any(axis=1))
 
     def _partials(self, reading: Reading) -> pa.Table:
         job, plan = self._job, self._job.plan
@@ -156,10 +171,10 @@ class Online:
                 maxes[at] = reading.values[:, self._program.slots.adds + slot]
             else:
                 adds[at] = reading.values[:, slot]
-        group, groups = self._graph.partitions.groups_of(reading.partition, [job.common.index(n) for n in plan.group])
+        group, groups = reading.groups([job.common.index(name) for name in plan.group])
         merged = merge([Merged(group, reading.window, adds, maxes)])
         attributes = {
-            name: _column([values[at] for values in groups], job.schema.field(name).type)
+            name: key_column([values[at] for values in groups], job.schema.field(name).type)
             for at, name in enumerate(plan.group)
         }
         ways = {
@@ -170,16 +185,8 @@ class Online:
         return write_partials(job, merged, attributes, ways)
 
 
-def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values of a key as they came."""
-    type_ = plain_type(type_)
-    if pa.types.is_timestamp(type_):
-        return pa.array(values, type=pa.int64()).view(type_)
-    return pa.array(values, type=type_)
-
-
-def _decoder(type_: pa.DataType) -> Any:
-    def decode(numbers: NDArray[np.float64]) -> pa.Array:
+def _decoder(type_: pa.DataType) -> Decoder:
+    def decode(numbers: NDArray[Any]) -> pa.Array:
         array = pa.array(numbers.astype(np.int64) if pa.types.is_integer(plain_type(type_)) else numbers)
         return as_type(array, extreme_type(type_))
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from greta.engine.codes import encode_together, are_plain
+from greta.engine.codes import are_plain, encode_together
 from greta.engine.columns import Columns
 from greta.engine.instants import instants_alike
 from greta.engine.job import Job

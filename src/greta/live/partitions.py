@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import NOTHING
 from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
+from greta.live.keys import key_column
 
 Int = NDArray[np.int64]
 _NEVER = -(2**62)
@@ -34,15 +37,20 @@ class Partitions:
     of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
     """(order, partition, codes of the equalities…) → instance."""
     place: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    rows: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+    rows: NDArray[np.float64] = field(init=False)
+    """[partition, slot and lane]: results of its open windows."""
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    instances: Int = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    instances: Int = field(init=False)
     """[partition, order]: the instance of an order without equalities, -1 for the others."""
     instance: Int = field(default_factory=lambda: np.empty((0, INSTANCE_COLUMNS), dtype=np.int64))
     """[instance, column]: what the kernels know of it."""
     _unused_partitions: list[int] = field(default_factory=list)
     _unused_instances: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = np.empty((0, self.words))
+        self.instances = np.empty((0, len(self.keyed)), dtype=np.int64)
 
     def numbers(self, keys: Iterable[tuple[Any, ...]], window: int, last: int) -> Int:
         """The number of each partition, a new one where it is not known.
@@ -69,10 +77,10 @@ class Partitions:
         had = len(self.base)
         size = max(8, 2 * had)
         self._unused_partitions += range(size - 1, had - 1, -1)
-        self.rows = _longer(self.rows.reshape(had, self.words), size)
+        self.rows = _longer(self.rows, size)
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
         self.last[had:] = _NEVER
-        self.instances = _longer(self.instances.reshape(had, len(self.keyed)), size)
+        self.instances = _longer(self.instances, size)
 
     def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
         if not self._unused_instances:
@@ -114,9 +122,21 @@ class Partitions:
             self.instance[used, LAST] = np.maximum(self.instance[used, LAST], needed)
         return found[back.reshape(-1)]
 
+    def all_numbers(self) -> Int:
+        """The numbers of all partitions."""
+        return np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+
+    def keys(self, job: StreamJob) -> pa.Table:
+        """What events agree on, a row per partition in the order of ``all_numbers``."""
+        columns = {
+            name: key_column([key[at] for key in self.key.values()], job.schema.field(name).type)
+            for at, name in enumerate(job.common)
+        }
+        return pa.table({"": pa.nulls(len(self.key)), **columns})
+
     def over(self, window: int) -> tuple[Int, Int]:
         """(partitions, instances) that no window from this one on needs; keyed instances may end by themselves."""
-        numbers = np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        numbers = self.all_numbers()
         done = numbers[self.last[numbers] < window]
         lists = [self.instances[done].reshape(-1)]
         if any(self.keyed) and self.of_place:

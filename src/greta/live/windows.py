@@ -68,18 +68,23 @@ class Windows(Protocol):
 def windows_for(job: StreamJob) -> Windows:
     """The open windows of a query at the start of a stream, computed in the best way there is for it."""
     from greta.live.at_close import AtClose
+    from greta.live.online import Online
+    from greta.live.orders import why_not
 
-    return AtClose(job)
+    why = why_not(job)
+    return Online(job) if why is None else AtClose(job, why)
 
 
 def load(job: StreamJob, dump: bytes) -> Windows:
     """The open windows as they were dumped; ``StateError`` where this version of greta cannot read them."""
-    from greta.live import at_close
+    from greta.live import at_close, online
 
     header, blobs = unpack(dump)
     match header["engine"]:
         case at_close.ENGINE:
             return at_close.AtClose.load(job, header, blobs)
+        case online.ENGINE:
+            return online.Online.load(job, header, blobs)
         case engine:
             raise StateError(
                 f"the snapshot's windows were kept by {engine!r}, which this version of greta does not know",

@@ -1,0 +1,209 @@
+"""Windows that are brought forward by each event: when they are, when not, and rows equal to a batch either way."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import greta
+from greta.engine.job import Job
+from greta.engine.stream_jobs import StreamJob
+from greta.live.online import MEMORY, Online
+from greta.live.stream import open_stream
+from greta.live.windows import Windows, windows_for
+from support.live_streams import as_a_bag
+
+FALLS = """
+RETURN company, COUNT(*), SUM(S.volume), MIN(S.price), MAX(COUNT(*)), AVG(LAST(S.price) - FIRST(S.price)) AS depth
+PATTERN Stock S+ WHERE [company] AND S.price > NEXT(S).price
+GROUP-BY company WITHIN 60 seconds SLIDE 7 seconds
+"""
+
+
+def trades(count: int, seconds: int, *, cents: bool, seed: int = 0, companies: int = 3) -> pa.Table:
+    draw = np.random.default_rng(seed)
+    prices = draw.normal(50, 5, count)
+    return pa.table(
+        {
+            "type": pa.array(["Stock"] * count),
+            "time": pa.array(np.sort(draw.integers(0, 1_000 * seconds, count)), pa.timestamp("ms")),
+            "company": pa.array(draw.integers(0, companies, count)),
+            "price": pa.array(np.round(prices) if cents else prices),
+            "volume": pa.array(draw.integers(1, 9, count)),
+        }
+    )
+
+
+def rows_of(query: str, events: pa.Table, pieces: int, numbers: Any = "double", make: Any = windows_for) -> list[Any]:
+    stream = open_stream(query, schema=events.schema, numbers=numbers, windows=make)
+    rows = []
+    for at in range(0, events.num_rows, pieces):
+        rows += stream.push(events.slice(at, pieces)).to_pylist()
+    return [*rows, *stream.close().to_pylist()]
+
+
+def assert_alike(rows: list[Any], batch: list[Any]) -> None:
+    """Doubles are added in another order: they may differ in their last digits, differences of them by more."""
+    rows, batch = (sorted(some, key=lambda row: (row["window_start"], row["company"])) for some in (rows, batch))
+    assert len(rows) == len(batch)
+    for row, expected in zip(rows, batch, strict=True):
+        assert row == {
+            name: pytest.approx(value, rel=1e-10, abs=1e-10) if isinstance(value, float) else value
+            for name, value in expected.items()
+        }
+
+
+def engine(query: str, events: pa.Table, numbers: Any = "double") -> Windows:
+    return windows_for(StreamJob.of(Job.bind(query, events.schema, numbers=numbers)))
+
+
+@pytest.mark.parametrize("cents", [True, False])
+@pytest.mark.parametrize("operator", [">", ">=", "<", "<=", "!=", "="])
+def test_thousands_of_events_link_across_pushes_as_in_a_batch(operator: str, cents: bool) -> None:
+    # Long enough for runs to be merged, narrowed and let go of: windows of about 1,000 events per company.
+    events = trades(8_000, 140, cents=cents)
+    query = FALLS.replace(">", operator)
+    assert engine(query, events).figures().online
+    assert_alike(rows_of(query, events, 333), greta.aggregate(events, query).to_pylist())
+
+
+def test_one_window_after_another_is_read_within_one_push() -> None:
+    events = trades(3_000, 3_000, cents=True)
+    query = FALLS.replace("60 seconds SLIDE 7 seconds", "5 seconds")
+    batch = greta.aggregate(events, query).to_pylist()
+    assert as_a_bag(rows_of(query, events, 3_000)) == as_a_bag(rows_of(query, events, 10)) == as_a_bag(batch)
+
+
+def test_equalities_of_text_and_numbers_choose_the_index() -> None:
+    draw = random.Random(5)
+    count = 1_500
+    events = pa.table(
+        {
+            "type": ["A"] * count,
+            "time": pa.array(range(count), pa.int64()),
+            "word": [draw.choice(("a", "b", "c", None)) for _ in range(count)],
+            "number": pa.array([draw.choice((1.0, 2.0, None)) for _ in range(count)]),
+            "price": pa.array([draw.random() for _ in range(count)]),
+        }
+    )
+    for condition in (
+        "A.word = NEXT(A).word AND A.number = NEXT(A).number AND A.price < NEXT(A).price",
+        "A.word = NEXT(A).word AND A.price != NEXT(A).price",
+    ):
+        query = f"RETURN COUNT(*), MAX(COUNT(*)) PATTERN A+ WHERE {condition} WITHIN 200 seconds SLIDE 30 seconds"
+        assert engine(query, events).figures().online
+        assert as_a_bag(rows_of(query, events, 41)) == as_a_bag(greta.aggregate(events, query).to_pylist())
+
+
+def test_indexes_beyond_their_memory_are_given_up_for_the_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = trades(4_000, 100, cents=False)
+    monkeypatch.setenv(MEMORY, "300000")
+    windows = engine(FALLS, events)
+    stream = open_stream(FALLS, schema=events.schema, windows=lambda _: windows)
+    rows = []
+    for at in range(0, 4_000, 100):
+        rows += stream.push(events.slice(at, 100)).to_pylist()
+    figures = windows.figures()
+    assert not figures.online
+    assert figures.why == "more than 300,000 bytes would be needed"
+    rows += stream.close().to_pylist()
+    assert as_a_bag(rows) == as_a_bag(greta.aggregate(events, FALLS).to_pylist())
+
+
+@pytest.mark.parametrize("strange", [float("inf"), 2.0**60])
+def test_values_that_no_double_stands_for_are_computed_at_the_close(strange: float) -> None:
+    events = trades(600, 60, cents=True)
+    at = events.column_names.index("price")
+    prices = events.column("price").to_pylist()
+    prices[300] = strange
+    type_ = pa.float64() if strange == float("inf") else pa.int64()
+    if type_ == pa.int64():
+        prices = [int(price) + 2**53 if row == 300 else int(price) for row, price in enumerate(prices)]
+    events = events.set_column(at, "price", pa.array(prices, type_))
+    query = FALLS.replace("60 seconds SLIDE 7 seconds", "10 seconds SLIDE 2 seconds")
+    windows = engine(query, events)
+    assert windows.figures().online
+    assert as_a_bag(rows_of(query, events, 50, make=lambda _: windows)) == as_a_bag(
+        greta.aggregate(events, query).to_pylist()
+    )
+
+
+def test_averages_stay_finite_where_counts_do_not_fit_doubles() -> None:
+    count = 2_400
+    events = pa.table(
+        {
+            "type": ["Stock"] * count,
+            "time": pa.array(range(count), pa.int64()),
+            "price": pa.array([float(count - at) for at in range(count)]),
+        }
+    )
+    query = "RETURN COUNT(*), AVG(S.price) PATTERN Stock S+ WHERE S.price > NEXT(S).price WITHIN 20 minutes"
+    assert engine(query, events).figures().online
+    rows = rows_of(query, events, 100)
+    assert as_a_bag(rows) == as_a_bag(greta.aggregate(events, query).to_pylist())
+    assert rows[0]["count"] == float("inf")
+    assert rows[0]["avg_S_price"] == pytest.approx(1800.5, rel=1e-3)
+
+
+def test_exact_counts_have_all_their_digits() -> None:
+    events = pa.table({"type": ["A"] * 200, "time": pa.array(range(200), pa.int64())})
+    query = "RETURN COUNT(*), COUNT(A) PATTERN A+ WITHIN 100 seconds SLIDE 20 seconds"
+    assert engine(query, events, "exact").figures().online
+    rows = rows_of(query, events, 7, "exact")
+    assert as_a_bag(rows) == as_a_bag(greta.aggregate(events, query, numbers="exact").to_pylist())
+    assert str(2**100 - 1) in {row["count"] for row in rows}
+
+
+def test_counts_without_conditions_keep_no_event() -> None:
+    events = trades(2_000, 200, cents=True)
+    query = (
+        "RETURN company, COUNT(*) PATTERN Stock S+ WHERE [company] GROUP-BY company WITHIN 60 seconds SLIDE 6 seconds"
+    )
+    windows = engine(query, events)
+    stream = open_stream(query, schema=events.schema, windows=lambda _: windows)
+    stream.push(events)
+    assert windows.figures().online
+    assert windows.figures().events == 0
+
+
+def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
+    events = pa.table(
+        {
+            "type": ["A"] * 20_000,
+            "time": pa.array(range(20_000), pa.int64()),
+            "session": pa.array([at // 10 for at in range(20_000)]),
+            "x": pa.array([at % 7 for at in range(20_000)]),
+        }
+    )
+    query = "RETURN COUNT(*) PATTERN A+ WHERE [session] AND A.x < NEXT(A).x WITHIN 60 seconds SLIDE 10 seconds"
+    job = StreamJob.of(Job.bind(query, events.schema))
+    windows = Online(job)
+    sizes = []
+    for at in range(0, 20_000, 500):
+        windows.advance(events.select(job.schema.names).slice(at, 500).cast(job.schema), 1_000 * (at + 500))
+        sizes.append(windows.figures().bytes)
+    assert max(sizes[10:]) <= 1.5 * max(sizes[:10])
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous", "contiguous"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT B, C)", "NOT"),
+        ("RETURN COUNT(*) PATTERN A AND B", "AND"),
+        ("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x AND A.y < NEXT(A).y", "several comparisons"),
+        ("RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > 3", "no comparison"),
+        ("RETURN COUNT(*) PATTERN A+ WHERE A.s < NEXT(A).s", "text"),
+        ("RETURN MIN(A.s) PATTERN A+", "extremes of s"),
+        ("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x]", "some variables"),
+    ],
+)
+def test_figures_say_why_windows_are_computed_at_the_close(query: str, why: str) -> None:
+    schema = {"type": pa.string(), "time": pa.int64(), "x": pa.int64(), "y": pa.float64(), "s": pa.string()}
+    figures = engine(f"{query} WITHIN 10 seconds", pa.schema(schema).empty_table()).figures()
+    assert not figures.online
+    assert why in (figures.why or "")
