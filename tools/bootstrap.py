@@ -42,6 +42,7 @@ def main() -> None:
     # The first query ever would wait for this, without a word.
     say("compiling the kernels (a minute or two on the first run)")
     run(PYTHON, "-m", "greta.engine.warm")
+    run(PYTHON, "-m", "greta.live.warm")
     STAMP.touch()
     say("ready: .venv/bin/greta --help lists what there is")
 

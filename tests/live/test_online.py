@@ -14,6 +14,7 @@ from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob
 from greta.live.online import MEMORY, Online
 from greta.live.stream import open_stream
+from greta.live.warm import main
 from greta.live.windows import Windows, windows_for
 from support.live_streams import as_a_bag
 
@@ -207,3 +208,8 @@ def test_figures_say_why_windows_are_computed_at_the_close(query: str, why: str)
     figures = engine(f"{query} WITHIN 10 seconds", pa.schema(schema).empty_table()).figures()
     assert not figures.online
     assert why in (figures.why or "")
+
+
+def test_kernels_of_streams_are_made_ready_with_a_line_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    main()
+    assert capsys.readouterr().out.startswith("greta: compiling kernels of streams, ")

@@ -1,0 +1,28 @@
+"""The kernels of streams made ready before someone waits for them, as ``greta.engine.warm`` does for tables."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from greta.engine.tables import to_table
+from greta.live.stream import open_stream
+
+_QUERY = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 4 seconds SLIDE 1 second"
+
+
+def warm() -> None:
+    """Run a stream of a few events through windows that open and close."""
+    events = to_table([{"type": "A", "time": float(time), "x": float(time)} for time in range(9)])
+    open_stream(_QUERY, schema=events.schema).push(events)
+
+
+def main() -> None:
+    """Make streams ready, with a line of progress."""
+    print("greta: compiling kernels of streams", end="", flush=True)
+    began = monotonic()
+    warm()
+    print(f", {monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
