@@ -8,30 +8,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from greta.engine.aggregate import aggregate
 from greta.errors import QueryMeaningError
 from greta_research import brute_force
-from support.streams import Case, cases
+from support import soak
+from support.examples import examples
+from support.streams import SCHEMA, Case, cases
 
 # Random queries and streams are senseless now and then, which is what they are for.
 pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")
-
-SCHEMA = pa.schema(
-    {
-        "type": pa.string(),
-        "time": pa.float64(),
-        "x": pa.int64(),
-        "y": pa.float64(),
-        "s": pa.string(),
-        "b": pa.bool_(),
-        "g": pa.int64(),
-        "h": pa.string(),
-        "z": pa.int64(),
-    }
-)
 
 
 def canonical(value: Any) -> Any:
@@ -57,25 +45,25 @@ def check(case: Case, numbers: Any) -> None:
     assert rows(got) == rows(brute_force.aggregate(case.events, case.query)), case.query
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(cases())
 def test_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(cases())
 def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(cases(values=True))
 def test_values_of_trends_in_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(cases(values=True))
 def test_values_of_trends_in_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
@@ -122,7 +110,7 @@ def test_scopes_of_trends_reach_into_every_not_as_with_brute_force(query: str, d
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@settings(max_examples=25_000)
+@examples(25_000)
 @given(cases(max_events=9))
 def test_many_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
@@ -130,7 +118,7 @@ def test_many_doubles_agree_with_brute_force(case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@settings(max_examples=25_000)
+@examples(25_000)
 @given(cases(max_events=9))
 def test_many_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
@@ -138,7 +126,7 @@ def test_many_exact_numbers_agree_with_brute_force(case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@settings(max_examples=25_000)
+@examples(25_000)
 @given(cases(values=True, max_events=9))
 def test_many_values_of_trends_in_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
@@ -146,7 +134,17 @@ def test_many_values_of_trends_in_doubles_agree_with_brute_force(case: Case) -> 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@settings(max_examples=25_000)
+@examples(25_000)
 @given(cases(values=True, max_events=9))
 def test_many_values_of_trends_in_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("values", [False, True], ids=["aggregates", "values"])
+def test_a_million_cases_agree_with_brute_force(values: bool, numbers: Any) -> None:
+    name = f"{'values of trends' if values else 'aggregates'}, {numbers} numbers"
+    soak.run_cases(name, cases(values=values, max_events=9), lambda case: check(case, numbers))

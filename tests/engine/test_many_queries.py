@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import greta
 from greta.engine import prepared as preparing
 from greta.engine.tables import to_table
 from greta.errors import DataError, GretaError, QueryError, QuerySyntaxError, SchemaError
+from support.examples import examples
 from support.streams import Case, cases
 
 # Random queries and streams are senseless now and then, which is what they are for.
@@ -62,7 +63,7 @@ def test_texts_queries_and_plans_may_be_mixed_and_named_by_pairs() -> None:
     assert rows["count"].to_pylist() == [7.0] * 3
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(cases(), min_size=2, max_size=5))
 def test_random_queries_over_one_stream_give_the_rows_of_separate_calls(drawn: list[Case]) -> None:
     events = to_table([event for case in drawn for event in case.events])

@@ -21,6 +21,7 @@ from greta.engine.row_choice import choose_row
 from greta.engine.walks import Walks
 from greta.errors import GretaError, QueryMeaningError
 from greta_research import brute_force
+from support.examples import examples
 from support.streams import Case, cases
 
 Trend = tuple[tuple[int, str], ...]
@@ -89,7 +90,7 @@ PICKS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(cases(), st.sampled_from(PICKS), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_shown_trends_are_those_asked_for(case: Case, pick: str, n: int, random: Any) -> None:
     assume("AND" not in case.flags)

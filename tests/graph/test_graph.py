@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from typer.testing import CliRunner
 
 import greta
@@ -21,6 +21,8 @@ from greta.graph.run import partition_graphs
 from greta.graph.runtime import GretaGraph
 from greta.lang.nodes import Conjunction
 from greta_research import brute_force
+from support import soak
+from support.examples import examples
 from support.streams import Case, cases
 
 TYPES = {
@@ -72,13 +74,13 @@ def check_against_brute_force(case: Case) -> None:
         assert same([list(row.values()) for row in found.to_pylist()], [list(row.values()) for row in expected])
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cases())
 def test_the_graph_agrees_with_brute_force(case: Case) -> None:
     check_against_brute_force(case)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases())
 def test_paths_from_start_to_end_are_the_trends_that_brute_force_lists(case: Case) -> None:
     query = replace(greta.parse(case.query), window=None, having=None)
@@ -99,10 +101,17 @@ def test_paths_from_start_to_end_are_the_trends_that_brute_force_lists(case: Cas
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@examples(10_000)
 @given(cases())
 def test_the_graph_agrees_with_brute_force_on_many_cases(case: Case) -> None:
     check_against_brute_force(case)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_the_graph_agrees_with_brute_force_for_hours() -> None:
+    soak.run_cases("the paper's graph, both numbers", cases(max_events=9), check_against_brute_force)
 
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])

@@ -135,6 +135,7 @@ def test_a_socket_brings_json_lines(tmp_path: Path) -> None:
     assert sorted(rows.column("trends").to_pylist()) == sorted(expected.column("trends").to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_the_rate_source_makes_trades_up(tmp_path: Path) -> None:
     query = tmp_path / "query.greta"
@@ -176,6 +177,7 @@ def test_a_stream_without_columns_says_how_to_name_them(tmp_path: Path, capsys: 
     assert "--schema 'type STRING, time TIMESTAMP, price DOUBLE'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_demo_prints_rows_as_windows_close_and_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     done = subprocess.run(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import greta
@@ -24,7 +24,10 @@ from greta.engine.snapshots import (
     to_bytes,
 )
 from greta.engine.stream_jobs import StreamJob, relevant
-from greta.errors import StateError
+from greta.errors import QueryMeaningError, StateError
+from support import soak
+from support.examples import examples
+from support.streams import SCHEMA, Case, cases
 
 CASES = [
     case
@@ -111,6 +114,41 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
         assert finished(job, parts) == batch_rows(case["query"], table, numbers), case["name"]
         assert store.index is None
         assert not store.chunks
+
+
+def check_steps(case: Case, numbers: Any) -> None:
+    """Random events in random order, cut anywhere: the steps return the rows of the batch, and keep nothing."""
+    assume("WITHIN" in case.flags and case.events)
+    table = pa.Table.from_pylist(case.events, SCHEMA)
+    try:
+        expected = batch_rows(case.query, table, numbers)
+    except QueryMeaningError:
+        assume(False)
+    draw = random.Random(case.query + repr(case.events))
+    job = job_for(case.query, table, numbers)
+    store, parts = MemoryStore(), []
+    for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
+        found = step(job, store, [relevant(job, events)[0]], watermark, cache=ChunkCache())
+        assert not found.late.num_rows
+        parts.append(found.closed)
+    assert finished(job, parts) == expected, case.query
+    assert store.index is None
+    assert not store.chunks
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@examples(100)
+@given(case=cases(values=True))
+def test_any_cut_of_random_cases_gives_the_rows_of_the_batch(case: Case, numbers: Any) -> None:
+    check_steps(case, numbers)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_any_cut_of_random_cases_gives_the_rows_of_the_batch_for_hours(numbers: Any) -> None:
+    soak.run_cases(f"steps of a stream, {numbers} numbers", cases(values=True), lambda case: check_steps(case, numbers))
 
 
 @pytest.mark.parametrize("part", range(3))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from greta.lang.nodes import (
@@ -34,6 +35,21 @@ from greta.lang.nodes import (
 from greta.lang.printer import print_pattern
 from greta_research.brute_force.patterns import Rest, atoms, branches, steps
 from support.values import computed_columns, trend_aggregates, value_conditions
+
+SCHEMA = pa.schema(
+    {
+        "type": pa.string(),
+        "time": pa.float64(),
+        "x": pa.int64(),
+        "y": pa.float64(),
+        "s": pa.string(),
+        "b": pa.bool_(),
+        "g": pa.int64(),
+        "h": pa.string(),
+        "z": pa.int64(),
+    }
+)
+"""The columns of all streams."""
 
 TYPES = ("A", "B", "C", "D")
 OTHER_TYPE = "Z"
