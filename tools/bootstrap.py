@@ -1,7 +1,7 @@
 """Make .venv ready for work: pinned packages, greta itself, a Java for Spark if none is there, compiled kernels.
 
-Needs nothing but Python's standard library; ``make`` runs it when the pins changed. Running it again on a
-ready environment changes nothing.
+``packages`` does all but the last, ``kernels`` the last, and without a word it does both. Needs nothing but Python's
+standard library; ``make`` runs it when the pins changed. Running it again on a ready environment changes nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +15,27 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-STAMP = VENV / ".ready"
+INSTALLED = VENV / ".packages"
+READY = VENV / ".ready"
 EXTRAS = "spark,kafka,plot,studio,docs,dev"
 OLDEST = (3, 11)
 
 
-def main() -> None:
+def main(parts: list[str]) -> None:
+    if "packages" in parts:
+        make_packages_ready()
+    if "kernels" in parts:
+        compile_kernels()
+
+
+def make_packages_ready() -> None:
     if sys.version_info < OLDEST:
         sys.exit(
             f"greta needs Python {OLDEST[0]}.{OLDEST[1]} or later, and this is {sys.version.split()[0]}\n"
             "hint: name a newer one: make PYTHON=python3.12 test"
         )
-    STAMP.unlink(missing_ok=True)
+    for stamp in (INSTALLED, READY):
+        stamp.unlink(missing_ok=True)
     if not PYTHON.exists():
         say("creating .venv")
         create_environment()
@@ -39,11 +48,15 @@ def main() -> None:
         install("--editable", f".[{EXTRAS},java]")
         if not has_java():
             run(PYTHON, "-c", "from greta.spark.sessions.java import find_java; find_java()")
+    INSTALLED.touch()
+
+
+def compile_kernels() -> None:
     # The first query ever would wait for this, without a word.
     say("compiling the kernels (a minute or two on the first run)")
     run(PYTHON, "-m", "greta.engine.warm")
     run(PYTHON, "-m", "greta.live.warm")
-    STAMP.touch()
+    READY.touch()
     say("ready: .venv/bin/greta --help lists what there is")
 
 
@@ -81,6 +94,6 @@ def run(*command: str | Path, environment: dict[str, str] | None = None) -> None
 
 if __name__ == "__main__":
     try:
-        main()
+        main(sys.argv[1:] or ["packages", "kernels"])
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)

@@ -1,11 +1,16 @@
-"""Run all tests but those on Spark and in a browser on another Python, in an environment of its own.
+"""Run tests on another Python than the usual one, in an environment of its own, without Spark and browsers.
 
-``python tools/second_python.py 3.13`` looks for that Python by name and among pyenv's; where there is none it says so
-and succeeds, so that a machine without it can still run all the rest.
+``python tools/second_python.py 3.13`` looks for that Python by name and among pyenv's and runs all its tests; where
+there is none it says so and succeeds, so that a machine without it can still run all the rest. ``--sample`` is CI's
+share: tests of the language, plans, engine, graph, commands and data sets, a few random cases of each, on kernels that
+are plain Python, with a floor for the branch coverage of ``lang``, ``plan`` and ``engine``; where there is no such
+Python, the usual one runs them. ``--prepare`` makes the environment and no more. Needs nothing but Python's standard
+library.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -14,22 +19,56 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = "plot,studio,dev"
+LEAST_COVERAGE = 90
+"""Percent of branches."""
+JUDGED = ("lang", "plan", "engine")
+SAMPLE = tuple(f"tests/{part}" for part in (*JUDGED, "graph", "cli", "datasets")) + tuple(
+    f"src/greta/{part}" for part in JUDGED
+)
+WITHOUT = ("-m", "not slow and not spark and not browser")
+FEW = {"NUMBA_DISABLE_JIT": "1", "GRETA_EXAMPLES": "0.05", "GRETA_HYPOTHESIS_PROFILE": "quick"}
 
 
-def main(version: str) -> None:
-    found = find(version)
-    if found is None:
-        print(f"greta: no Python {version} here: its tests are skipped")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("version", help="such as 3.13")
+    parser.add_argument("--sample", action="store_true", help="CI's share, on the usual Python where there is no other")
+    parser.add_argument("--prepare", action="store_true", help="make the environment alone")
+    arguments = parser.parse_args()
+    python = environment(arguments.version)
+    if python is None:
+        skipped = "the usual one runs its sample" if arguments.sample else "its tests are skipped"
+        print(f"greta: no Python {arguments.version} here: {skipped}", flush=True)
+    if arguments.prepare:
         return
+    if arguments.sample:
+        coverage = [part for name in JUDGED for part in ("--cov", f"greta.{name}")]
+        floor = ("--cov-branch", "--cov-report", "term:skip-covered", "--cov-fail-under", str(LEAST_COVERAGE))
+        usual = ROOT / ".venv" / "bin" / "python"
+        run(python or usual, "-m", "pytest", "-n", "2", *WITHOUT, *SAMPLE, *coverage, *floor, more=FEW)
+    elif python is not None:
+        left_out = ("--ignore", "tests/spark", "--ignore", "tests/docs", "--ignore", "src/greta/spark")
+        run(python, "-m", "pytest", "-n", "2", *WITHOUT, *left_out)
+
+
+def environment(version: str) -> Path | None:
+    """The Python of an environment with this version and all packages, made if need be; None where there is none."""
+    base = find(version)
+    if base is None:
+        return None
     home = ROOT / f".venv-{version}"
     python = home / "bin" / "python"
+    stamp = home / ".ready"
+    sources = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
+    if stamp.exists() and all(stamp.stat().st_mtime >= source.stat().st_mtime for source in sources):
+        return python
     if not python.exists():
-        run(found, "-m", "venv", home)
+        run(base, "-m", "venv", home)
     constraints = str(ROOT / "constraints.txt")
     packages = ("--constraint", constraints, "--editable", f".[{EXTRAS}]")
-    run(python, "-m", "pip", "install", "--quiet", *packages, environment={"PIP_CONSTRAINT": constraints})
-    skipped = ("--ignore", "tests/spark", "--ignore", "tests/docs", "--ignore", "src/greta/spark")
-    run(python, "-m", "pytest", "-n", "2", "-m", "not slow and not spark and not browser", *skipped)
+    run(python, "-m", "pip", "install", "--quiet", *packages, more={"PIP_CONSTRAINT": constraints})
+    stamp.touch()
+    return python
 
 
 def find(version: str) -> Path | None:
@@ -44,12 +83,12 @@ def find(version: str) -> Path | None:
     return None
 
 
-def run(*command: str | Path, environment: dict[str, str] | None = None) -> None:
-    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | (environment or {}))
+def run(*command: str | Path, more: dict[str, str] | None = None) -> None:
+    subprocess.run(command, cwd=ROOT, check=True, env=os.environ | (more or {}))
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1])
+        main()
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)
