@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="directory for online.json")
     options = parser.parse_args()
     # Kernels are compiled or loaded before anything is measured.
-    measure(Setting(100, 20, True, 10, 1, 5))
+    measure(Setting(100, 20, True, 10, 2, 6))
     findings = []
     print("  rate  companies  prices      within  closing/other  p99 closing  µs/event  batch µs  ×batch  bytes/event")
     for setting in settings(options.quick):
