@@ -9,6 +9,9 @@ import pyarrow as pa
 import pytest
 
 import greta
+from greta.engine.cautions import long_scans
+from greta.engine.job import Job
+from greta.engine.prepared import Prepared
 from greta.errors import DataError, GretaWarning
 
 FALLS = "RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price"
@@ -101,3 +104,39 @@ def test_a_warning_points_at_the_line_that_asked_and_names_the_query_of_several(
         greta.aggregate(trades(3, 2, 1, type_="Trade"), {"falls": FALLS})
     assert [warning.filename for warning in caught] == [__file__]
     assert str(caught[0].message).startswith("query falls: no event has the type Stock")
+
+
+def many(count: int, step: int = 1) -> pa.Table:
+    """Events of one type, a step of seconds apart; rows of a table that holds one."""
+    times = pa.array(range(0, count * step, step))
+    one = pa.table({"type": ["A"], "x": [1], "g": [1]}).take(pa.array([0] * count))
+    return one.append_column("time", times)
+
+
+@pytest.mark.parametrize(
+    ("where", "window", "warned"),
+    [
+        ("A.x * NEXT(A).x > 3 OR A.x = NEXT(A).g", "", True),
+        ("A.x * NEXT(A).x % 2 = 1", "WITHIN 100000 seconds", True),
+        ("A.x * NEXT(A).x % 2 = 1", "WITHIN 60 seconds", False),
+        ("A.x < NEXT(A).x", "", False),
+        ("A.x * NEXT(A).x % 2 = 1 AND A.g = NEXT(A).g", "", False),
+    ],
+)
+def test_conditions_that_are_decided_pair_by_pair_are_estimated(where: str, window: str, warned: bool) -> None:
+    events = many(100_000)
+    job = Job.bind(f"RETURN COUNT(*) PATTERN A+ WHERE {where} {window}", events.schema)
+    found = list(long_scans(job, Prepared(job, events)))
+    assert bool(found) == warned
+    if warned:
+        assert "5.0e+09 pairs, about 2 minutes" in found[0].message
+        assert "[company]" in (found[0].hint or "")
+    few = many(1_000)
+    assert not list(long_scans(job, Prepared(job, few)))
+
+
+def test_pairs_inside_a_not_count_too() -> None:
+    events = many(100_000)
+    query = "RETURN COUNT(*) PATTERN SEQ(A a, NOT SEQ(A b, A c), A d) WHERE b.x * NEXT(c).x % 2 = 1"
+    job = Job.bind(query, events.schema)
+    assert len(list(long_scans(job, Prepared(job, events)))) == 1

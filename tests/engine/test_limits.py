@@ -6,6 +6,9 @@ import pyarrow as pa
 import pytest
 
 from greta import aggregate
+from greta.engine.frames import Stream
+from greta.engine.job import Job
+from greta.engine.run import Execution, _lanes_at_once
 from greta.errors import DataError, SetupError
 
 
@@ -51,3 +54,25 @@ def test_copies_of_events_for_every_value_of_a_scope_are_refused() -> None:
     events = pa.table({"type": ["A", "B"] * count, "time": list(range(2 * count)), "x": list(range(2 * count))})
     with pytest.raises(DataError, match=r"100,010,000 rows.*\nhint: write \[x\] instead of \[A\.x\]"):
         aggregate(events, "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x]")
+
+
+@pytest.mark.filterwarnings("ignore:all events have the same time:greta.errors.GretaWarning")
+def test_many_events_of_one_time_in_many_windows_take_bounded_memory() -> None:
+    ties, windows = 20_000, 5_000
+    events = pa.table(
+        {
+            "type": pa.array(["A"]).take(pa.array([0] * ties)),
+            "time": pa.array([10**7] * ties).cast(pa.timestamp("ms")),
+        }
+    )
+    query = f"RETURN COUNT(*) AS n PATTERN A+ WITHIN {windows} ms SLIDE 1 ms"
+    job = Job.bind(query, events.schema)
+    execution = Execution(Stream.of(job, events), "double")
+    runs = execution.separate_runs()
+    assert len(runs.first_window) == windows
+    assert execution.most_ties == ties
+    (lanes,), (prepared,) = runs.lanes, execution._prepared
+    at_once = _lanes_at_once(prepared.automata[0], lanes, ties, 8, ties)
+    assert 1 <= at_once <= 2**28 // (8 * ties)
+    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 1) == 4096
+    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 10**9) == 1

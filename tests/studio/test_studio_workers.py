@@ -3,8 +3,12 @@
 import asyncio
 import sys
 from importlib import import_module
+from pathlib import Path
+from time import monotonic
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from greta.studio import worker
@@ -66,3 +70,34 @@ def test_a_process_that_ends_says_how_and_blames_memory_only_where_memory_may_be
     error = asyncio.run(ask())
     assert said in error.described["message"]
     assert hint in error.described["hint"]
+
+
+def test_a_run_inside_a_kernel_ends_within_two_seconds_of_its_cancellation(tmp_path: Path) -> None:
+    count = 400_000
+    numbers = pa.array(range(count))
+    one = pa.table({"type": ["A"]}).take(pa.array([0] * count))
+    pq.write_table(one.append_column("time", numbers).append_column("x", numbers), tmp_path / "events.parquet")
+    query = "RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x % 7 != NEXT(A).x + A.x"
+
+    async def cancel() -> float:
+        worker, computing = Worker(), asyncio.Event()
+        task = asyncio.create_task(
+            worker.ask(
+                "run",
+                progress=lambda phase, _: computing.set() if phase == "computing" else None,
+                query=query,
+                source={"path": str(tmp_path / "events.parquet")},
+                numbers="double",
+                result=str(tmp_path / "rows.arrow"),
+            )
+        )
+        await asyncio.wait_for(computing.wait(), 300)
+        await asyncio.sleep(3)
+        assert not task.done()
+        began = monotonic()
+        task.cancel()
+        await asyncio.wait([task])
+        assert worker.pid is None
+        return monotonic() - began
+
+    assert asyncio.run(cancel()) < 2.0

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from greta.engine.cautions import cautions
 from greta.engine.compiling import telling_of_compilation
+from greta.engine.interrupts import interruptible
 from greta.engine.job import Numbers
 from greta.engine.prepared import Prepared
 from greta.engine.queries import Label, Queries, bind_all, common_schema, gathered, labelled, naming
@@ -52,11 +53,13 @@ def aggregate(
     for label, job in zip(names, jobs, strict=True):
         for caution in cautions(job, prepared):
             warn(caution.about(label))
-    with telling_of_compilation():
-        if labels is None:
-            return jobs[0].run(prepared)
+
+    def answers() -> pa.Table:
         tables = []
-        for label, job in zip(labels, jobs, strict=True):
+        for label, job in zip(names, jobs, strict=True):
             with naming(label):
                 tables.append(job.run(prepared))
-    return gathered(labels, tables)
+        return tables[0] if labels is None else gathered(labels, tables)
+
+    with telling_of_compilation():
+        return interruptible(answers)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Codes
 from greta.engine.frames import Stream
+from greta.engine.interrupts import heed
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, Gap
 from greta.kernels.layout import CLIP, EQUALS, GREATER_EQUAL, NOTHING, SEEN, Lanes
@@ -183,5 +184,6 @@ def _latest_starts(stream: Stream, template: Template, frame: Frame, inner: list
     results = Results(np.empty((partitions, 1)), np.empty((partitions, 1)), np.zeros(partitions, dtype=np.uint8))
     latest = np.full(len(time), -1.0)
     propagate(automaton, input_, whole, np.arange(partitions), 1, doubles(), results, latest, np.empty((0, 0)))
+    heed()
     started = latest.astype(np.int64)
     return np.where(started < 0, NOTHING, time[started])

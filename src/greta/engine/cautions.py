@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,11 +16,15 @@ from greta.engine.prepared import Prepared
 from greta.engine.tables import attribute_type, plain_type
 from greta.engine.times import epoch_unit, read_as
 from greta.errors import GretaWarning
-from greta.lang.nodes import Attribute, Comparison, Equivalence
+from greta.lang.nodes import Attribute, Comparison, Equivalence, Semantics
 from greta.lang.walk import walk
-from greta.plan.nodes import AttributeType, Plan
+from greta.plan.cautions import all_templates
+from greta.plan.nodes import AccessPath, AttributeType, Plan
 
 _SHOWN = 12
+_MANY_PAIRS = 3e9
+_PAIRS_PER_SECOND = 5e7
+"""What a kernel decides of a usual condition on a usual machine."""
 _LOOKED_AT = 1_000
 """Events whose text is read as numbers."""
 
@@ -31,6 +36,7 @@ def cautions(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
         yield from small_units(job, prepared)
         yield from equal_times(job, prepared)
         yield from ordered_text(job, prepared.table)
+        yield from long_scans(job, prepared)
 
 
 def absent_types(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
@@ -83,6 +89,45 @@ def ordered_text(job: Job, table: pa.Table) -> Iterator[GretaWarning]:
                 f"{name} is text that reads as numbers, and text is ordered letter by letter: '10' comes before '9'",
                 hint=f"make the column {name} a number first, e.g. by a cast",
             )
+
+
+def long_scans(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
+    """A condition is decided for each pair of events, and there are so many pairs that it takes minutes."""
+    conditions = list(dict.fromkeys(_decided_pair_by_pair(job.plan)))
+    if not conditions or prepared.table.num_rows**2 < 2 * _MANY_PAIRS:
+        return
+    pairs = _pairs(job, prepared)
+    if pairs < _MANY_PAIRS:
+        return
+    minutes = max(1, round(pairs / _PAIRS_PER_SECOND / 60))
+    yield GretaWarning(
+        f"{' and '.join(conditions)} is decided for each pair of events of a window: {pairs:.1e} pairs, about "
+        f"{f'{minutes} minutes' if minutes < 120 else f'{minutes // 60} hours'}",
+        hint="say it by comparisons without OR that have one event on each side, let events agree on an attribute "
+        "([company]), or shorten the window",
+    )
+
+
+def _decided_pair_by_pair(plan: Plan) -> Iterator[str]:
+    """The conditions that no index serves."""
+    if plan.semantics is not Semantics.ANY:
+        return
+    for template in all_templates(plan):
+        for link in template.links:
+            if link.path is AccessPath.GENERAL and not link.equal:
+                yield from map(str, link.residual or (predicate.condition for predicate in link.predicates))
+
+
+def _pairs(job: Job, prepared: Prepared) -> float:
+    """About how many pairs of events lie in one window and partition, each counted once."""
+    rows = prepared.partitions(job.plan.partitioning.common, None)
+    events = np.diff(rows.offsets).astype(np.float64)
+    if job.plan.window is None:
+        return float((events**2).sum() / 2)
+    first, last = (rows.order[place] for place in (rows.offsets[:-1][events > 0], rows.offsets[1:][events > 0] - 1))
+    span = (prepared.instants[last] - prepared.instants[first]).astype(np.float64)
+    share = np.minimum(1.0, job.clock.units(job.plan.window)[0] / np.maximum(span, 1.0))
+    return float((events[events > 0] ** 2 * share).sum() / 2)
 
 
 def _links(plan: Plan) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Codes
 from greta.engine.columns import Columns, negated, plain
+from greta.engine.interrupts import stop_flag
 from greta.engine.partitions import Frame
 from greta.engine.times import Clock
 from greta.errors import DataError
@@ -70,7 +71,7 @@ class EventArrays:
         length = len(self.time)
         weights = self.weights.stack(length, np.float64 if self.double else np.int64)
         return Input(
-            Events(self.frame.offsets, self.time, self.frame.mask, self.frame.required),
+            Events(self.frame.offsets, self.time, self.frame.mask, self.frame.required, stop_flag()),
             Operands(self.codes.stack(length, np.int64), self.values.stack(length, np.float64)),
             Weights(
                 doubles=weights if self.double else np.empty((0, length)),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
 from greta.engine.columns import LIMB
 from greta.engine.frames import Stream
+from greta.engine.interrupts import heed
 from greta.engine.job import Numbers
 from greta.engine.partitions import Frame
 from greta.engine.program import Compiler, clip_sets
@@ -38,6 +39,8 @@ Int = NDArray[np.int64]
 _LEAST_LANES = 8
 _MOST_LANES = 64
 _MOST_FREE_LANES = 4096
+_TICK_BYTES = 256 * 1024 * 1024
+"""What the vertices of one time may take."""
 _WORTH_SHARING = 1.5
 _CACHE = 768 * 1024
 _BLOCK_EVENTS = 2_000_000
@@ -139,6 +142,15 @@ class Execution:
             automata.append(compiler.compile(template, gaps, flows[-1]))
         return _Prepared(one.measures, one.double, one.limb, flows, automata, compiler.input())
 
+    @cached_property
+    def most_ties(self) -> int:
+        """The most events of one partition and one time."""
+        if not len(self.time):
+            return 1
+        starts = np.concatenate(([True], self.time[1:] != self.time[:-1]))
+        starts[self.frame.offsets[:-1][np.diff(self.frame.offsets) > 0]] = True
+        return int(np.diff(np.append(np.flatnonzero(starts), len(self.time))).max())
+
     def blocks(self) -> Iterator[Block]:
         """Compute block after block of partitions."""
         for partitions in self._blocks():
@@ -161,7 +173,7 @@ class Execution:
         (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
         count = len(runs.first_window)
         results = Results(np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8))
-        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds)
+        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds, self.most_ties)
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
 
@@ -281,7 +293,8 @@ class Execution:
         results = Results(words, maxima, np.zeros(len(partitions), dtype=np.uint8))
         if self.plan.semantics is Semantics.ANY:
             held = int(np.diff(self.frame.offsets)[partitions].sum())
-            at_once = _lanes_at_once(automaton, lanes, held, 8 * width * (flow.carried_adds + flow.carried_maxes))
+            number_bytes = 8 * width * (flow.carried_adds + flow.carried_maxes)
+            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
             if at_once == 1 and prepared.double and not broad and flow.adds == 1 and not flow.maxes:
                 count_windows(automaton, events, lanes, partitions, results)
             else:
@@ -295,15 +308,17 @@ class Execution:
             ends = near.NEXT if self.plan.semantics is Semantics.NEXT else near.CONTIGUOUS
             rule = near.Rule(ends, int(self.plan.maximal))
             near.nearest_all(automaton, events, lanes, partitions, rule, blank, results)
+        heed()
         return results
 
 
-def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int) -> int:
+def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int, ties: int) -> int:
     """How many windows to compute in one pass over their events.
 
     Each pass reads the events of all its windows, so more windows mean fewer readings per event, up to a few times
     the windows that hold an event; but the numbers of all should stay in the processor's cache. Running totals
-    are few numbers, so as good as all windows are computed in one pass.
+    are few numbers, so as good as all windows are computed in one pass; unless many events (``ties``) have one time,
+    whose vertices are all kept until it ends, each with a number per window.
     """
     longest = int(np.diff(lanes.offsets).max(initial=1))
     length = np.maximum(lanes.last - lanes.first, 0).max(axis=0)
@@ -312,7 +327,8 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
     if overlap < _WORTH_SHARING:
         return 1
     if (automaton.states.indexes[:, KIND] == FREE).all():
-        return min(longest, _MOST_FREE_LANES)
+        tick_bytes = ties * len(automaton.states.state) * max(number_bytes, 8)
+        return max(1, min(longest, _MOST_FREE_LANES, _TICK_BYTES // tick_bytes))
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))
     most = min(_MOST_LANES, math.ceil(4 * overlap), longest)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from greta.engine.interrupts import interruptible
 from greta.engine.job import Job
 from greta.engine.row_choice import Row, choose_row, no_such_row
 from greta.engine.tables import Events, to_table
@@ -72,20 +73,24 @@ def trends(
         )
     picking = _picking(job, pick, table.schema)
     read = table.select(list(dict.fromkeys((*job.columns, *picking.columns))))
-    row, inside, places = choose_row(job, read, window, group)
-    chosen: list[Trend] = []
-    if row is not None:
-        walks = Walks(picking, inside, row, counted=pick == "sample")
-        if not walks.parts and (window is not None or group):
-            raise no_such_row(window, group or {})
-        match pick:
-            case "sample":
-                chosen = walks.sample(n, seed)
-            case "first":
-                chosen = walks.first(n)
-            case _:
-                chosen = walks.best(n)
-    return _rows(job, table, row, chosen, places)
+
+    def walk() -> pa.Table:
+        row, inside, places = choose_row(job, read, window, group)
+        chosen: list[Trend] = []
+        if row is not None:
+            walks = Walks(picking, inside, row, counted=pick == "sample")
+            if not walks.parts and (window is not None or group):
+                raise no_such_row(window, group or {})
+            match pick:
+                case "sample":
+                    chosen = walks.sample(n, seed)
+                case "first":
+                    chosen = walks.first(n)
+                case _:
+                    chosen = walks.best(n)
+        return _rows(job, table, row, chosen, places)
+
+    return interruptible(walk)
 
 
 def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from greta.engine.barriers import middle_gaps
 from greta.engine.frames import Cut, Stream
+from greta.engine.interrupts import heed
 from greta.engine.job import Job
 from greta.engine.mirror import Mirrored, mirrored, mirrored_measure
 from greta.engine.results import group_partitions
@@ -126,6 +127,7 @@ class Walks:
             path = np.empty(len(part.graph.event), dtype=np.int64)
             one = part.mirrored
             length = draw(part.graph, one.automaton, one.input, part.total, state, path)
+            heed()
             drawn[part.trend(path[:length])] = None
         return list(drawn)
 
@@ -153,6 +155,7 @@ class Walks:
         ticks = 1 + int(np.count_nonzero(np.diff(time)))
         slot = self.slot if level > -math.inf else -1
         found = enumerate_trends(part.graph, one.automaton, one.input, slot, level, below, slack, ticks, n)
+        heed()
         offsets = found.offsets.tolist()
         paths = (found.vertices[a:b] for a, b in pairwise(offsets))
         return [part.trend(path) for path in paths], float(found.next_level)
@@ -215,6 +218,7 @@ class Walks:
             graph = find_layers(one.automaton, one.input, one.lanes, rule, one.link, room)
             settle(graph, one.automaton, one.input, blank, np.empty((0, slots), dtype=kind), trace)
             graph, total, best = _alive(graph, trace)
+        heed()
         return Part(one, graph, total, float(best[self.slot]) if self.slot >= 0 else -math.inf, variables)
 
 

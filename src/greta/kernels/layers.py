@@ -59,6 +59,9 @@ def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, l
         instant = time[i]
         free = newest
         while i >= 0 and time[i] == instant:
+            if input_.events.stop[0] != 0:
+                i = -1
+                break
             mask = input_.events.mask[i]
             variable = 0
             while mask != _NONE:
@@ -140,6 +143,8 @@ def settle(graph: Walkable, automaton: Automaton, input_: Input, blank: Store, m
     steps = automaton.steps
     clear(rows, 0, 0, 1)
     for v in range(vertices):
+        if input_.events.stop[0] != 0:
+            return
         row, i, state = 1 + v, graph.event[v], automaton.states.state[graph.state[v]]
         clear(rows, row, 0, 1)
         if graph.ends[v] != 0:

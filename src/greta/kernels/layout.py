@@ -158,6 +158,8 @@ class Events(NamedTuple):
     """Bit v: the event may take variable v."""
     required: Int
     """Per partition: the scopes that a trend must have met to belong to it."""
+    stop: Flag = np.zeros(1, dtype=np.uint8)
+    """Not 0 where a kernel is to leave its work undone; another thread may raise it at any time."""
 
 
 class Operands(NamedTuple):

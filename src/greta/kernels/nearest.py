@@ -108,6 +108,8 @@ def nearest(
         marked = False
         # The vertices of a tick, linked to those of the layer before.
         while i < last and events.time[i] == tick:
+            if events.stop[0] != 0:
+                return False
             before = new_size
             mask = events.mask[i]
             variable = 0
@@ -245,6 +247,8 @@ def nearest_all(
     for k in range(partitions.shape[0]):
         required = input_.events.required[partitions[k]]
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
+            if input_.events.stop[0] != 0:
+                return
             if nearest(automaton, input_, lanes, window, required, rule, unmarked, blank, results):
                 results.failed[k] = 1
 
@@ -267,6 +271,8 @@ def nearest_of_both(
         p = partitions[k]
         required = input_.events.required[p]
         for window in range(lanes[2].offsets[k], lanes[2].offsets[k + 1]):
+            if input_.events.stop[0] != 0:
+                return
             matched[input_.events.offsets[p] : input_.events.offsets[p + 1]] = 0
             nearest(left, input_, lanes[0], window, required, next_, matched, blank, scrap)
             nearest(right, input_, lanes[1], window, required, next_, matched, blank, scrap)

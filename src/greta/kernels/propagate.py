@@ -132,6 +132,8 @@ def _count_windows(
             continue
         rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
         for window in range(lanes.offsets[k], lanes.offsets[k + 1]):
+            if events.stop[0] != 0:
+                return
             first, last = _extent(lanes, window, window + 1)
             results.words[window, 0] = 0.0
             if first >= last:
@@ -172,6 +174,8 @@ def _propagate(
             continue
         rank_partition(rank, area.codes, begin, end, area.whole, area.scratch)
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
+            if events.stop[0] != 0:
+                return
             stop = min(window + width, lanes.offsets[k + 1])
             first, last = _extent(lanes, window, stop)
             if first >= last and goal.carried.shape[0] == 0:

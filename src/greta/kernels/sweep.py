@@ -115,6 +115,8 @@ def sweep(
         waiting = 0
         # Every event of the tick makes its vertices from what lies before the tick.
         while i < chunk.last and time[i] == instant:
+            if events.stop[0] != 0:
+                return
             _move_on(way.lanes, tick, chunk.stop, i)
             mask = masks[i]
             variable = 0

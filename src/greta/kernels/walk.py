@@ -130,7 +130,7 @@ def draw(
     mantissa, exponent = total[0], total[1]
     length = 0
     v = -1
-    while True:
+    while input_.events.stop[0] == 0:
         rest = _uniform(random) * mantissa
         if v >= 0 and graph.ends[v] != 0:
             rest -= _relative(1.0, 0.0, exponent)
@@ -152,6 +152,7 @@ def draw(
         path[length] = v
         length += 1
         mantissa, exponent = graph.counts[v, 0], graph.counts[v, 1]
+    return length
 
 
 @kernel
@@ -189,7 +190,7 @@ def enumerate_trends(
         add[0, slot] = 0.0
     depth = 0
     at[0] = graph.event.shape[0]
-    while depth >= 0 and trends < most:
+    while depth >= 0 and trends < most and input_.events.stop[0] == 0:
         v = path[depth - 1] if depth > 0 else -1
         w = at[depth] - 1
         chosen = -1

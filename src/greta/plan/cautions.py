@@ -50,7 +50,7 @@ def _next(expression: Expression) -> Expression:
 def _repeated(plan: Plan) -> set[str]:
     """Names, of variables and of types, whose events may follow one another in a trend."""
     names = set()
-    for template in _templates(plan):
+    for template in all_templates(plan):
         for transition in template.transitions:
             source, target = template.states[transition.source], template.states[transition.target]
             if source.variable == target.variable:
@@ -58,7 +58,8 @@ def _repeated(plan: Plan) -> set[str]:
     return names
 
 
-def _templates(plan: Plan) -> Iterator[Template]:
+def all_templates(plan: Plan) -> Iterator[Template]:
+    """The plan's templates, and those of the NOTs in them."""
     waiting = list(plan.templates)
     while waiting:
         template = waiting.pop()

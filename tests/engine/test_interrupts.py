@@ -1,0 +1,121 @@
+"""Ctrl-C is heard within two seconds, whichever kernel runs; each of these queries would run for minutes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from greta import aggregate
+from greta.engine.interrupts import Interrupted, heed, interruptible, stop_flag
+
+GENERAL = "A.x * NEXT(A).x % 7 != NEXT(A).x + A.x"
+"""Decided pair by pair."""
+QUERIES = {
+    "counts": f"aggregate(rising, 'RETURN COUNT(*) PATTERN A+ WHERE {GENERAL}')",
+    "sums": f"aggregate(rising, 'RETURN SUM(A.x), MAX(A.x) PATTERN A+ WHERE {GENERAL}')",
+    "exact numbers": f"aggregate(rising, 'RETURN COUNT(*) PATTERN A+ WHERE {GENERAL}', numbers='exact')",
+    "windows": f"aggregate(rising, 'RETURN COUNT(*) PATTERN A+ WHERE {GENERAL} WITHIN 1 day SLIDE 1 hour')",
+    "negation": (
+        "aggregate(rising, 'RETURN COUNT(*) PATTERN SEQ(A a, NOT SEQ(A b, A c), A d) "
+        "WHERE b.x * NEXT(c).x % 7 != NEXT(c).x + b.x')"
+    ),
+    "next match": f"aggregate(ties, 'RETURN COUNT(*) PATTERN A+ SEMANTICS skip-till-next-match WHERE {GENERAL}')",
+    "contiguous": f"aggregate(ties, 'RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous WHERE {GENERAL}')",
+    "longest trends": f"trends(rising, 'RETURN COUNT(*) PATTERN A+ WHERE {GENERAL}', pick='longest')",
+    "trends of layers": (
+        f"trends(ties, 'RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous WHERE {GENERAL}', pick='longest')"
+    ),
+}
+
+PROGRAM = """
+import json, os, signal, sys, threading, time, warnings
+import numpy as np, pyarrow as pa
+from greta import aggregate, trends
+
+warnings.simplefilter("ignore")
+x = pa.array(np.arange(400_000) * 7919 % 1000)
+types = pa.array(["A"]).take(pa.array(np.zeros(len(x), dtype=np.int64)))
+rising = pa.table({"type": types, "time": pa.array(np.arange(len(x))), "x": x})
+ties = pa.table({"type": types, "time": pa.array(np.arange(len(x)) // 200_000), "x": x})
+whole = rising, ties
+seconds = {}
+for name, call in json.loads(sys.argv[1]).items():
+    rising, ties = (table.slice(199_960, 80) for table in whole)
+    eval(call)  # loads its kernels
+    rising, ties = whole
+    sent = []
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+    timer = threading.Timer(1.0, interrupt)
+    timer.start()
+    try:
+        eval(call)
+        seconds[name] = "was not interrupted"
+    except KeyboardInterrupt:
+        seconds[name] = time.monotonic() - sent[0]
+    timer.cancel()
+    for thread in threading.enumerate():
+        if thread.name == "greta":
+            thread.join(10)
+    if any(thread.name == "greta" for thread in threading.enumerate()):
+        seconds[name] = "its thread goes on"
+print(json.dumps(seconds))
+"""
+
+
+@pytest.mark.timeout(600)
+def test_every_kernel_hears_ctrl_c_within_two_seconds() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(QUERIES)], capture_output=True, text=True, check=True
+    )
+    seconds: dict[str, Any] = json.loads(answer.stdout)
+    assert set(seconds) == set(QUERIES)
+    slow = {name: took for name, took in seconds.items() if not isinstance(took, float) or took > 2.0}
+    assert not slow
+
+
+def test_a_result_and_an_error_come_through() -> None:
+    assert interruptible(lambda: 7) == 7
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0)
+
+
+def test_what_is_interrupted_runs_in_another_thread_once() -> None:
+    def threads() -> list[threading.Thread]:
+        return [threading.current_thread(), interruptible(threading.current_thread)]
+
+    here, inside = interruptible(threads)
+    assert here is inside
+    assert (here is threading.main_thread()) == (threading.current_thread() is not threading.main_thread())
+
+
+def test_a_raised_flag_ends_the_computation() -> None:
+    def work() -> None:
+        stop_flag()[0] = 1
+        heed()
+
+    with pytest.raises(Interrupted):
+        interruptible(work)
+    heed()
+
+
+def test_threads_may_compute_at_the_same_time() -> None:
+    events = pa.table({"type": ["A"] * 3, "time": [1, 2, 3]})
+    counts: list[Any] = []
+
+    def compute() -> None:
+        counts.append(aggregate(events, "RETURN COUNT(*) AS n PATTERN A+").column("n").to_pylist())
+
+    workers = [threading.Thread(target=compute) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert counts == [[7.0]] * 4
