@@ -231,11 +231,17 @@ def _widened(sign: str, left: Value, right: Value) -> pa.Array:
     a, b = (pa.repeat(side, length) if isinstance(side, pa.Scalar) else contiguous(side) for side in (left, right))
     x, y = _approximately(a), _approximately(b)
     with np.errstate(all="ignore"):
-        size = np.abs(x * y) if sign == "*" else np.abs(x) + np.abs(y)
-    large = ~(size < _SAFE) & ~(np.isnan(x) | np.isnan(y))
-    near = pa.array(~large)
+        size = np.abs(x) + np.abs(y)
+        if sign == "*":
+            # A product with 0 is small, and its other factor may be large all the same.
+            size = np.maximum(size, np.abs(x * y))
+    known = ~(np.isnan(x) | np.isnan(y))
+    large = ~(size < _SAFE) & known
+    # A value beside NULL may be as large as it likes: it has no result, and must not be cast.
+    near = pa.array(~large & known)
     p, q = (pc.if_else(near, side, pa.scalar(1).cast(side.type)).cast(pa.int64()) for side in (a, b))
     result = (_remainder(p, q, whole=True) if sign == "%" else _CHECKED[sign](p, q)).cast(WIDE)
+    result = pc.if_else(pa.array(known), result, pa.scalar(None, WIDE))
     if not large.any():
         return result
     far = pa.array(large)
@@ -261,7 +267,8 @@ def _remainder(left: Value, right: Value, whole: bool) -> Value:
     if isinstance(left, pa.Scalar) and isinstance(right, pa.Scalar):
         return _remainder(pa.array([left.as_py()], type_), right, whole)[0]
     length = len(right if isinstance(left, pa.Scalar) else left)
-    a, b = (pa.repeat(v.cast(type_), length) if isinstance(v, pa.Scalar) else v.cast(type_) for v in (left, right))
+    sides = (v.cast(type_, safe=whole) for v in (left, right))
+    a, b = (pa.repeat(side, length) if isinstance(side, pa.Scalar) else side for side in sides)
     valid = pc.and_(pc.is_valid(a), pc.is_valid(b))
     x = pc.fill_null(a, 0).to_numpy(zero_copy_only=False)
     y = pc.fill_null(b, 1).to_numpy(zero_copy_only=False)

@@ -118,10 +118,16 @@ def _pushed(condition: Expression, *, positive: bool) -> Expression:
             return Not(condition, condition.span)
 
 
+def _is_double(value: int | float | str) -> bool:  # noqa: PYI041 - an int stands for itself here
+    """Whether a double is this very number."""
+    return not isinstance(value, str) and (isinstance(value, float) or abs(value) <= 2**53)
+
+
 def constant(condition: Expression) -> int | float | str | bool | None:
     """The value of a condition over constants alone, None where only execution can tell.
 
-    Division and remainder are left to execution, so that their rules for zero and signs live in one place.
+    Division and remainder are left to execution, so that their rules for zero and signs live in one place; so is an
+    integer that a double cannot hold beside one, and what has no result (∞ - ∞).
 
     >>> constant(Comparison("<", Number(1), Number(2)))
     True
@@ -137,11 +143,13 @@ def constant(condition: Expression) -> int | float | str | bool | None:
             fold = _FOLD.get(sign)
             if one is None or other is None or fold is None or isinstance(one, str) != isinstance(other, str):
                 return None
+            if any(isinstance(side, float) for side in (one, other)) and not (_is_double(one) and _is_double(other)):
+                return None
             try:
                 result: int | float | str | bool = fold(one, other)
             except (OverflowError, TypeError):
                 return None
-            return result
+            return None if result != result else result
         case And(parts=parts) | Or(parts=parts):
             values = [constant(part) for part in parts]
             decisive = isinstance(condition, Or)

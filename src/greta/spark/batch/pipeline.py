@@ -145,7 +145,8 @@ def _packable(df: DataFrame, job: SparkJob) -> DataFrame:
 
 
 def _filtered(df: DataFrame, job: SparkJob) -> DataFrame:
-    condition = useful(job.plans, job.type)
+    fractions = [field.name for field in job.schema if pa.types.is_decimal(field.type) and field.type.scale > 0]
+    condition = useful(job.plans, job.type, fractions)
     return df if condition is None else df.where(condition)
 
 

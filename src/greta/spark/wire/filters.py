@@ -6,7 +6,7 @@ meaning is left out, and the engine judges the rows that come through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Any
@@ -51,14 +51,17 @@ _NUMBERS = (AttributeType.INTEGER, AttributeType.FLOAT)
 Conditions = tuple[Expression, ...]
 
 
-def useful(plans: Sequence[Plan], type_: str) -> Column | None:
+def useful(plans: Sequence[Plan], type_: str, decimals: Collection[str] = ()) -> Column | None:
     """Whether a row can play a part in one of the queries; None where all rows can.
+
+    ``decimals`` are the attributes with digits after the point: the engine compares them exactly, whatever their scales
+    are, and Spark only in as many digits as its own types have, so conditions on them are left to the engine.
 
     Under ``contiguous`` every event of a partition stands between others, so only rows without a partition go.
     NaN is NULL to the engine and a number to Spark: a row that this lets through is only judged once more.
     A type that some variable takes without conditions needs none, however many queries have some.
     """
-    kinds = dict(plans[0].schema or ())
+    kinds = {name: kind for name, kind in plans[0].schema or () if name not in decimals}
     alike: dict[tuple[str, ...], list[Plan]] = {}
     for plan in plans:
         alike.setdefault(plan.partitioning.common, []).append(plan)
