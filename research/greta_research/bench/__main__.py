@@ -48,7 +48,7 @@ def bench(
     for name in only or ():
         if name not in known:
             hint = did_you_mean(name, known) or f"choose from {', '.join(known)}"
-            raise GretaError(f"there is no experiment {name!r}\nhint: {hint}")
+            raise GretaError(f"there is no experiment {name!r}", hint=f"{hint}")
     chosen = [known[name] for name in only or known]
     if quick:
         output = output / "quick"

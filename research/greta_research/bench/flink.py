@@ -68,13 +68,14 @@ class Flink:
         python = interpreter()
         if python is None:
             raise GretaError(
-                "Apache Flink is not installed\nhint: install apache-flink into an environment of its own and "
-                "name its interpreter in GRETA_FLINK_PYTHON"
+                "Apache Flink is not installed",
+                hint="install apache-flink into an environment of its own and "
+                "name its interpreter in GRETA_FLINK_PYTHON",
             )
         cells = list(Cells(events, plan))
         if len({cell.window for cell in cells}) > 1:
             raise GretaError(
-                "flattened queries are written for one window\nhint: take fewer events, or a longer WITHIN"
+                "flattened queries are written for one window", hint="take fewer events, or a longer WITHIN"
             )
         job = {"columns": _columns(events, plan), "rows": _rows(events, plan), "queries": _queries(plan, cells)}
         began = perf_counter()

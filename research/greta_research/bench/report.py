@@ -44,7 +44,7 @@ def write_report(directory: Path) -> Path:
     runs = results.read(directory)
     if not runs:
         raise DataError(
-            f"{directory}: there are no runs\nhint: python -m greta_research.bench --output {directory} makes some"
+            f"{directory}: there are no runs", hint=f"python -m greta_research.bench --output {directory} makes some"
         )
     about = _about(directory)
     found = claims(runs)
@@ -70,7 +70,7 @@ def _figure(experiment: Experiment, runs: list[Run], directory: Path) -> Path:
         import matplotlib as mpl
     except ImportError as error:
         raise SetupError(
-            "figures need matplotlib\nhint: pip install 'greta-trends[plot]', then draw the report again"
+            "figures need matplotlib", hint="pip install 'greta-trends[plot]', then draw the report again"
         ) from error
     mpl.use("Agg")
     from matplotlib import pyplot as plt

@@ -83,7 +83,7 @@ def read(directory: Path) -> list[Run]:
             found[name] = Run(**values | {"repeats": tuple(values["repeats"])})
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
-                f"{file}:{number}: not a run of this version of greta\nhint: start anew with --fresh"
+                f"{file}:{number}: not a run of this version of greta", hint="start anew with --fresh"
             ) from error
     return list(found.values())
 

@@ -76,7 +76,7 @@ def strategy(name: str) -> Rival:
         return makers[name]()
     if name not in known:
         hint = did_you_mean(name, [*makers, *known]) or f"choose from {', '.join([*makers, *known])}"
-        raise GretaError(f"there is no strategy {name!r}\nhint: {hint}")
+        raise GretaError(f"there is no strategy {name!r}", hint=f"{hint}")
     return known[name]
 
 

@@ -182,8 +182,8 @@ class _Judge:
         self.count += 1
         if self.limit is not None and self.count > self.limit:
             raise GretaError(
-                f"there are more than {self.limit} trends\nhint: take fewer events, or a higher limit; "
-                "aggregate() counts trends without building them"
+                f"there are more than {self.limit} trends",
+                hint="take fewer events, or a higher limit; aggregate() counts trends without building them",
             )
 
     def row(

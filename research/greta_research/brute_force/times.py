@@ -47,7 +47,7 @@ def read_events(rows: Sequence[Mapping[str, object]], time: str, kind: str) -> l
         for index, row in enumerate(rows)
     ]
     if len({isinstance(row.get(time), datetime) for row in rows}) > 1:
-        raise DataError(f"column {time} mixes numbers and datetimes\nhint: write all times in one way")
+        raise DataError(f"column {time} mixes numbers and datetimes", hint="write all times in one way")
     return sorted(events, key=lambda event: event.time)
 
 
@@ -90,8 +90,8 @@ def _nanoseconds(time: object, index: int, column: str) -> int:
             return round(Decimal(repr(time)) * _SECOND)
         case _:
             raise DataError(
-                f"event {index}: {time!r} in column {column} is not a time\n"
-                "hint: give every event a finite number of seconds, or a datetime"
+                f"event {index}: {time!r} in column {column} is not a time",
+                hint="give every event a finite number of seconds, or a datetime",
             )
 
 
