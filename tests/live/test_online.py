@@ -100,6 +100,24 @@ def test_equalities_of_text_and_numbers_choose_the_index() -> None:
         assert as_a_bag(rows_of(query, events, 41)) == as_a_bag(greta.aggregate(events, query).to_pylist())
 
 
+@pytest.mark.parametrize("pieces", [1, 3, 50, 700])
+def test_a_not_between_two_events_cuts_time_across_pushes(pieces: int) -> None:
+    draw = random.Random(pieces)
+    count = 700
+    events = pa.table(
+        {
+            "type": [draw.choice("AAABCCN") for _ in range(count)],
+            "time": pa.array(sorted(draw.randrange(300) for _ in range(count)), pa.int64()),
+            "g": pa.array([draw.randrange(3) for _ in range(count)]),
+            "x": pa.array([draw.randrange(9) for _ in range(count)]),
+        }
+    )
+    for pattern, where in (("SEQ(A+, NOT N, C)", "[g]"), ("SEQ(A+, NOT N, C+)", "[g] AND A.x < NEXT(A).x")):
+        query = f"RETURN g, COUNT(*) PATTERN {pattern} WHERE {where} GROUP-BY g WITHIN 40 seconds SLIDE 6 seconds"
+        assert engine(query, events).figures().online
+        assert as_a_bag(rows_of(query, events, pieces)) == as_a_bag(greta.aggregate(events, query).to_pylist())
+
+
 def test_indexes_beyond_their_memory_are_given_up_for_the_events(monkeypatch: pytest.MonkeyPatch) -> None:
     events = trades(4_000, 100, cents=False)
     monkeypatch.setenv(MEMORY, "300000")
@@ -194,7 +212,8 @@ def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
     ("query", "why"),
     [
         ("RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous", "contiguous"),
-        ("RETURN COUNT(*) PATTERN SEQ(A, NOT B, C)", "NOT"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT B)", "ends with a NOT"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B, D), C)", "of more than one event"),
         ("RETURN COUNT(*) PATTERN A AND B", "AND"),
         ("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x AND A.y < NEXT(A).y", "several comparisons"),
         ("RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > 3", "no comparison"),

@@ -9,149 +9,46 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from greta.engine.columns import Columns
-from greta.engine.frames import Stream
-from greta.engine.partitions import Frame
-from greta.engine.program import Compiler
-from greta.engine.stream_jobs import StreamJob
-from greta.engine.tables import without_nulls
-from greta.kernels.layout import IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps, Weights
-from greta.kernels.live import NEXT, PREVIOUS, News, Stretch, Totals, go_on
+from greta.kernels.layout import Weights
+from greta.kernels.live import News, Stretch, Totals, go_on
 from greta.kernels.runs import ABOUT, BASE, FULL, PLACE, SCRATCH, TOP, Heap, move_lanes, release
-from greta.live.keys import keys_of
-from greta.live.orders import Order, Surprise, Words, compared_codes, orders_of
+from greta.live.news import NewEvents
+from greta.live.orders import Surprise, Words
 from greta.live.partitions import Partitions
-from greta.plan.flows import Code, Flow, Guard, Position, Weight
-from greta.plan.measures import Events, Trends, build_flow
-from greta.plan.nodes import AccessPath
+from greta.live.program import ENDLESS, Program
 
 Int = NDArray[np.int64]
 
-_EXACT = 2.0**53
-_ENDLESS = 2**62
+_NEVER = -(2**62)
+_NONE = np.empty(0, dtype=np.int64)
 _PAGE = 256
 _ROWS_PER_PAGE = 8
-_NEVER = -(2**62)
-
-
-class _Columns(Compiler):
-    """The weights and guards of new events: in doubles, with lengths of time counted from the stream's first event."""
-
-    origin: int = 0
-
-    def _seconds(self) -> NDArray[Any]:
-        return (self.time - self.origin) / (1_000 * self.clock.per_millisecond)
-
-    def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
-        if isinstance(weight, Code):
-            return weight.sign * _extremes(self.columns, weight)[self.frame.rows]
-        return super()._weight(weight)
-
-
-def _extremes(columns: Columns, code: Code) -> NDArray[np.float64]:
-    """An attribute's values as doubles that compare as the values do; with its sign, NULL is -∞."""
-    array = columns.attribute(code.attribute)
-    null = -code.sign * np.inf
-    if pa.types.is_integer(array.type):
-        whole = without_nulls(array, 0)
-        if np.abs(whole.astype(np.float64)).max(initial=0) > _EXACT:
-            raise Surprise(f"integers of {code.attribute} are beyond 2^53")
-        return np.where(without_nulls(array.is_null(), False), null, whole)
-    values = without_nulls(array.cast(pa.float64()), null)
-    if not np.isfinite(values[without_nulls(array.is_valid(), False)]).all():
-        raise Surprise(f"{code.attribute} is infinite somewhere")
-    return values
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """What stays the same from push to push."""
+class Reading:
+    """Results of some windows: a row per partition and window with a trend."""
 
-    job: StreamJob
-    flow: Flow
-    orders: list[Order]
-    states: States
-    steps: Steps
-    slots: Slots
-    order: Int
-    weights: tuple[Weight | Code | Position, ...]
-    guards: tuple[Guard, ...]
-    within: int
-    slide: int
-    width: int
-    """Lanes: as many windows as an instant is in, and some more, so that a push may run on past a window's end."""
+    partition: Int
+    window: Int
+    values: NDArray[np.float64]
+    """[row, slot]: additive slots, then extreme ones."""
 
-    @staticmethod
-    def of(job: StreamJob) -> Program:
-        """The job's template in arrays."""
-        plan = job.plan
-        (template,) = plan.templates
-        stream = Stream.of(job, job.schema.empty_table())
-        frame = stream.frame_of(template.variables, (), False)
-        flow = build_flow(plan.measures, template.variables, frozenset())
-        compiler = Compiler(stream.columns, stream.bits, frame, stream.time, stream.clock, double=True)
-        automaton = compiler.compile(template, [], flow)
-        orders, serving = orders_of(template)
-        order = np.array([one.columns for one in orders], dtype=np.int64).reshape(len(orders), 3)
-        code = 0
-        for at, one in enumerate(orders):
-            if one.compared is not None:
-                order[at, PREVIOUS], order[at, NEXT] = code, code + 1
-                code += 2
-        within, slide = job.windows if plan.window is not None else (_ENDLESS, _ENDLESS)
-        per_event = -(-within // slide)
-        keys = {id(array): key for key, array in compiler._gathered.items()}
-        return Program(
-            job,
-            flow,
-            orders,
-            _served(automaton, serving, template.transitions),
-            automaton.steps,
-            automaton.slots,
-            order,
-            tuple(keys[id(array)] for array in compiler.weights.arrays),
-            tuple(keys[id(array)] for array in compiler.guards.arrays),
-            within,
-            slide,
-            1 if plan.window is None else per_event + max(4, per_event // 8),
-        )
+    keys: dict[int, tuple[Any, ...]]
+    """What the events of each partition agree on: it may be forgotten by now."""
 
-    @property
-    def keeps_events(self) -> bool:
-        """Whether windows may have to be computed from their events after all."""
-        counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
-        totals = all(link.path is AccessPath.FREE for link in self.job.plan.templates[0].links)
-        return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
+    def without(self, partitions: Int) -> Reading:
+        """The rows of other partitions."""
+        kept = ~np.isin(self.partition, partitions)
+        return Reading(self.partition[kept], self.window[kept], self.values[kept], self.keys)
 
-    def first_window(self, instant: int) -> int:
-        """The first window that ends after an instant."""
-        return max((instant - self.within) // self.slide + 1, self.lowest)
-
-    @property
-    def lowest(self) -> int:
-        """The first window there is."""
-        return 0 if self.job.plan.window is None else self.job.clock.lowest_window
-
-
-def _served(automaton: Automaton, serving: dict[tuple[int, int], list[int]], transitions: Any) -> States:
-    """The automaton's states with orders in place of indexes."""
-    states = automaton.states
-    count = len(states.state)
-    incoming: list[list[int]] = [[] for _ in range(count)]
-    outgoing: list[list[int]] = [[] for _ in range(count)]
-    for transition in transitions:
-        orders = serving[transition.source, transition.link]
-        incoming[transition.target] += orders
-        outgoing[transition.source] += [order for order in orders if order not in outgoing[transition.source]]
-    state = states.state.copy()
-    for lists, first, last in ((incoming, IN_FIRST, IN_LAST), (outgoing, OUT_FIRST, OUT_LAST)):
-        ends = np.cumsum([0, *map(len, lists)])
-        state[:, first], state[:, last] = ends[:-1], ends[1:]
-    return states._replace(
-        state=state,
-        incoming=np.array([order for own in incoming for order in own], dtype=np.int32),
-        outgoing=np.array([order for own in outgoing for order in own], dtype=np.int32),
-    )
+    def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
+        """(the group of each row, what each group agrees on); attributes are places in keys."""
+        distinct, back = np.unique(self.partition, return_inverse=True)
+        groups: dict[tuple[Any, ...], int] = {}
+        shared = [tuple(self.keys[at][place] for place in attributes) for at in distinct.tolist()]
+        of_partition = [groups.setdefault(key, len(groups)) for key in shared]
+        return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)
 
 
 @dataclass(slots=True)
@@ -176,7 +73,8 @@ class LiveGraph:
             len(empty),
             empty,
             tuple(order.compared is not None for order in orders),
-            tuple(bool(order.keys) for order in orders),
+            tuple(order.keyed for order in orders),
+            len(self.program.job.plan.templates[0].negatives),
         )
         # Pages that are never written to are never there, so room for the most costs nothing.
         self.memory = np.empty(max(self.most_bytes // 8, 1024))
@@ -252,16 +150,18 @@ class LiveGraph:
         """Take in events in order of time, all before ``until``; the results of windows that end up to it."""
         readings: list[Reading] = []
         if events.num_rows:
-            news, weights, times = self._news(events)
+            new = NewEvents.of(self.program, self.partitions, self.words, events, self.first, self.origin)
+            self.origin = new.origin
+            news, weights, times = new.news(), new.weights(), new.times
             at = 0
             while at < len(times):
                 self._open_from(self.program.first_window(int(times[at])), readings)
-                stop = _ENDLESS
-                if self.program.slide < _ENDLESS:
+                stop = ENDLESS
+                if self.program.slide < ENDLESS:
                     stop = min(until, (self.first + self.program.width) * self.program.slide)
                 self._run(news, weights, stop)
                 at = int(np.searchsorted(times, stop))
-        if self.program.slide < _ENDLESS:
+        if self.program.slide < ENDLESS:
             self._open_from(self.program.first_window(until), readings)
         return readings
 
@@ -312,100 +212,3 @@ class LiveGraph:
         values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(slots.adds + slots.maxes)]
         keys = {at: parts.key[at] for at in np.unique(rows).tolist()}
         return Reading(rows, np.concatenate(window), values, keys)
-
-    def _news(self, events: pa.Table) -> tuple[News, Weights, Int]:
-        """New events by partition and time, with all that the kernels read of them."""
-        program, parts, job = self.program, self.partitions, self.program.job
-        stream = Stream.of(job, events)
-        times = stream.time
-        if self.origin is None:
-            self.origin = int(times[0])
-        frame = stream.frame_of(job.plan.templates[0].variables, (), False)
-        used = np.flatnonzero(np.diff(frame.offsets))
-        offsets = np.append(frame.offsets[used], frame.offsets[-1])
-        window = max(self.first, program.first_window(int(times[0])))
-        last = 0 if program.slide == _ENDLESS else int(times[-1]) // program.slide
-        partition = parts.numbers(
-            keys_of(job, events.take(pa.array(stream.keys.example[frame.common[used]]))), window, last
-        )
-        each = np.repeat(partition, np.diff(offsets))
-        codes = [
-            side
-            for order in program.orders
-            if order.compared is not None
-            for side in self._compared(stream.columns, order, frame)
-        ]
-        instances = [
-            side
-            for at, order in enumerate(program.orders)
-            for side in self._instances(stream, at, order, frame, each, last)
-        ]
-        time = times[frame.rows]
-        if program.slide == _ENDLESS:
-            time, times = time - self.origin, times - self.origin
-        compiler = _Columns(stream.columns, stream.bits, frame, stream.time[frame.rows], stream.clock, double=True)
-        compiler.origin = self.origin
-        for weight in program.weights:
-            compiler.weight(weight)
-        for guard in program.guards:
-            compiler.guard(guard)
-        length = len(frame.rows)
-        news = News(
-            offsets,
-            partition,
-            time,
-            frame.mask,
-            np.stack(codes) if codes else np.empty((0, length), dtype=np.int64),
-            np.stack(instances) if instances else np.empty((0, length), dtype=np.int64),
-            offsets[:-1].copy(),
-        )
-        weights = Weights(
-            compiler.weights.stack(length, np.float64),
-            np.empty((0, length), dtype=np.int64),
-            compiler.guards.stack(length, np.uint8),
-        )
-        return news, weights, times
-
-    def _compared(self, columns: Columns, order: Order, frame: Frame) -> list[Int]:
-        assert order.compared is not None
-        sides = [side[frame.rows] for side in compared_codes(columns, *order.compared)]
-        return [np.where(side == _NULL, side, -side) for side in sides] if order.mirrored else sides
-
-    def _instances(self, stream: Stream, at: int, order: Order, frame: Frame, partition: Int, last: int) -> list[Int]:
-        pairs = [self.words.codes(stream.columns, equal) for equal in order.keys]
-        earlier, later = ([pair[side][frame.rows] for pair in pairs] for side in (0, 1))
-        parts = self.partitions
-        return [
-            parts.instances_of(at, partition, earlier, last),
-            parts.instances_of(at, partition, later, None),
-        ]
-
-
-_NONE = np.empty(0, dtype=np.int64)
-_NULL = np.int64(-(2**63))
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Results of some windows: a row per partition and window with a trend."""
-
-    partition: Int
-    window: Int
-    values: NDArray[np.float64]
-    """[row, slot]: additive slots, then extreme ones."""
-
-    keys: dict[int, tuple[Any, ...]]
-    """What the events of each partition agree on: it may be forgotten by now."""
-
-    def without(self, partitions: Int) -> Reading:
-        """The rows of other partitions."""
-        kept = ~np.isin(self.partition, partitions)
-        return Reading(self.partition[kept], self.window[kept], self.values[kept], self.keys)
-
-    def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
-        """(the group of each row, what each group agrees on); attributes are places in keys."""
-        distinct, back = np.unique(self.partition, return_inverse=True)
-        groups: dict[tuple[Any, ...], int] = {}
-        shared = [tuple(self.keys[at][place] for place in attributes) for at in distinct.tolist()]
-        of_partition = [groups.setdefault(key, len(groups)) for key in shared]
-        return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)

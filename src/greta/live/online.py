@@ -23,11 +23,12 @@ from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.errors import GretaError
 from greta.live.at_close import AtClose
-from greta.live.growing import LiveGraph, Program, Reading
+from greta.live.growing import LiveGraph, Reading
 from greta.live.kept import Kept
 from greta.live.keys import key_column, keys_of
 from greta.live.orders import Surprise
 from greta.live.packing import pack
+from greta.live.program import Program
 from greta.live.windows import Figures, Windows
 from greta.plan.measures import Combine
 

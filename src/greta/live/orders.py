@@ -21,7 +21,7 @@ from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
 from greta.lang.nodes import Expression, Semantics
 from greta.plan.measures import Events, Trends
-from greta.plan.nodes import AccessPath, AttributeType, Equal, Template
+from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
 Int = NDArray[np.int64]
 
@@ -40,9 +40,16 @@ class Order:
     source: int
     link: int
     keys: tuple[Equal, ...]
+    negations: tuple[int, ...]
+    """NOTs of which no match may lie between two events: both must lie in the same stretch of time between matches."""
     compared: tuple[Expression, Expression] | None
     mirrored: bool = False
     strict: bool = True
+
+    @property
+    def keyed(self) -> bool:
+        """Whether events must agree on something to meet in an instance."""
+        return bool(self.keys or self.negations)
 
     @property
     def columns(self) -> list[int]:
@@ -61,13 +68,17 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
         link = template.links[transition.link]
         made: list[Order] = []
         if not link.ordered:
-            made.append(Order(*place, link.equal, None))
+            made.append(Order(*place, link.equal, link.negations, None))
         for one in link.ordered:
             sides = (one.previous, one.next)
             if one.operator in ("<", "<=", "!="):
-                made.append(Order(*place, link.equal, sides, mirrored=False, strict=one.operator != "<="))
+                made.append(
+                    Order(*place, link.equal, link.negations, sides, mirrored=False, strict=one.operator != "<=")
+                )
             if one.operator in (">", ">=", "!="):
-                made.append(Order(*place, link.equal, sides, mirrored=True, strict=one.operator != ">="))
+                made.append(
+                    Order(*place, link.equal, link.negations, sides, mirrored=True, strict=one.operator != ">=")
+                )
         serving[place] = list(range(len(orders), len(orders) + len(made)))
         orders += made
     return orders, serving
@@ -75,35 +86,50 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
 
 def why_not(job: Job) -> str | None:
     """Why a query's windows are computed when they close; None where they can be brought forward by each event."""
-    plan = job.plan
+    return _strange_pattern(job.plan) or _strange_links(job) or _strange_numbers(job)
+
+
+def _strange_pattern(plan: Plan) -> str | None:
     if plan.semantics is not Semantics.ANY:
         return f"the query asks for {plan.semantics.value}"
     if plan.conjunction:
         return "the query has an outermost AND"
-    if plan.templates[0].negatives:
-        return "the query has a NOT"
     if plan.partitioning.scopes:
         return "some variables alone agree on an attribute"
-    paths = {link.path for link in plan.templates[0].links}
+    for negative in plan.templates[0].negatives:
+        if negative.place is not Place.BETWEEN:
+            return "the query begins or ends with a NOT"
+        if negative.template.transitions or negative.template.negatives:
+            return "a NOT is of more than one event"
+    return None
+
+
+def _strange_links(job: Job) -> str | None:
+    (template,) = job.plan.templates
+    paths = {link.path for link in template.links}
     if AccessPath.RANGES in paths:
         return "several comparisons stand between two events"
     if AccessPath.GENERAL in paths:
         return "a condition between two events is no comparison of one with the other"
-    counts = all(isinstance(measure, Trends | Events) for measure in plan.measures)
-    if job.numbers == "exact" and not counts:
-        return "exact sums may need any number of digits"
-    for measure in plan.measures:
-        if measure.compared is not None:
-            type_ = job.schema.field(measure.compared).type
-            if attribute_type(type_) not in (AttributeType.INTEGER, AttributeType.FLOAT) or pa.types.is_decimal(type_):
-                return f"the extremes of {measure.compared} are no plain numbers"
     try:
         empty = Columns(job.schema.empty_table())
-        for order in orders_of(plan.templates[0])[0]:
+        for order in orders_of(template)[0]:
             if order.compared is not None:
                 compared_codes(empty, *order.compared)
     except Surprise as surprise:
         return str(surprise)
+    return None
+
+
+def _strange_numbers(job: Job) -> str | None:
+    measures = job.plan.measures
+    if job.numbers == "exact" and not all(isinstance(measure, Trends | Events) for measure in measures):
+        return "exact sums may need any number of digits"
+    for measure in measures:
+        if measure.compared is not None:
+            type_ = job.schema.field(measure.compared).type
+            if attribute_type(type_) not in (AttributeType.INTEGER, AttributeType.FLOAT) or pa.types.is_decimal(type_):
+                return f"the extremes of {measure.compared} are no plain numbers"
     return None
 
 

@@ -31,6 +31,8 @@ class Partitions:
     """Per order: whether it compares."""
     keyed: tuple[bool, ...]
     """Per order: whether it has equalities."""
+    negatives: int = 0
+    """How many NOTs there are."""
     of_key: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """What events agree on → number."""
     key: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -41,6 +43,8 @@ class Partitions:
     """[partition, slot and lane]: results of its open windows."""
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    barriers: Int = field(init=False)
+    """[partition, NOT]: the time of its latest match."""
     instances: Int = field(init=False)
     """[partition, order]: the instance of an order without equalities, -1 for the others."""
     instance: Int = field(default_factory=lambda: np.empty((0, INSTANCE_COLUMNS), dtype=np.int64))
@@ -51,6 +55,7 @@ class Partitions:
     def __post_init__(self) -> None:
         self.rows = np.empty((0, self.words))
         self.instances = np.empty((0, len(self.keyed)), dtype=np.int64)
+        self.barriers = np.empty((0, self.negatives), dtype=np.int64)
 
     def numbers(self, keys: Iterable[tuple[Any, ...]], window: int, last: int) -> Int:
         """The number of each partition, a new one where it is not known.
@@ -68,7 +73,7 @@ class Partitions:
         at = self._unused_partitions.pop()
         self.of_key[key], self.key[at] = at, key
         self.rows[at] = self.empty
-        self.base[at], self.last[at] = window, _NEVER
+        self.base[at], self.last[at], self.barriers[at] = window, _NEVER, _NEVER
         for order, keyed in enumerate(self.keyed):
             self.instances[at, order] = -1 if keyed else self._new_instance(order, (order, at))
         return at
@@ -80,7 +85,7 @@ class Partitions:
         self.rows = _longer(self.rows, size)
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
         self.last[had:] = _NEVER
-        self.instances = _longer(self.instances, size)
+        self.instances, self.barriers = _longer(self.instances, size), _longer(self.barriers, size)
 
     def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
         if not self._unused_instances:

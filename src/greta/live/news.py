@@ -1,0 +1,191 @@
+"""New events of a push → what the kernels read of them, by partition and time: codes, index instances, weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from greta.engine.columns import Columns
+from greta.engine.frames import Stream
+from greta.engine.operands import EventArrays
+from greta.engine.partitions import Frame
+from greta.engine.tables import without_nulls
+from greta.kernels.layout import NOTHING, Weights
+from greta.kernels.live import News
+from greta.live.keys import keys_of
+from greta.live.orders import Order, Surprise, Words, compared_codes
+from greta.live.partitions import Partitions
+from greta.live.program import ENDLESS, Program
+from greta.plan.flows import Code, Position, Weight
+
+Int = NDArray[np.int64]
+
+_EXACT = 2.0**53
+_NEVER = -(2**62)
+
+
+class _Weights(EventArrays):
+    """The weights and guards of new events: in doubles, with lengths of time counted from the stream's first event."""
+
+    origin: int = 0
+
+    def _seconds(self) -> NDArray[Any]:
+        return (self.time - self.origin) / (1_000 * self.clock.per_millisecond)
+
+    def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
+        if isinstance(weight, Code):
+            return weight.sign * _extremes(self.columns, weight)[self.frame.rows]
+        return super()._weight(weight)
+
+
+def _extremes(columns: Columns, code: Code) -> NDArray[np.float64]:
+    """An attribute's values as doubles that compare as the values do; with its sign, NULL is -∞."""
+    array = columns.attribute(code.attribute)
+    null = -code.sign * np.inf
+    if pa.types.is_integer(array.type):
+        whole = without_nulls(array, 0)
+        if np.abs(whole.astype(np.float64)).max(initial=0) > _EXACT:
+            raise Surprise(f"integers of {code.attribute} are beyond 2^53")
+        return np.where(without_nulls(array.is_null(), False), null, whole)
+    values = without_nulls(array.cast(pa.float64()), null)
+    if not np.isfinite(values[without_nulls(array.is_valid(), False)]).all():
+        raise Surprise(f"{code.attribute} is infinite somewhere")
+    return values
+
+
+@dataclass(slots=True)
+class NewEvents:
+    """The events of one push, cut into partitions that have their numbers."""
+
+    program: Program
+    partitions: Partitions
+    words: Words
+    stream: Stream
+    frame: Frame
+    used: Int
+    """The common partitions that have events of a trend."""
+    partition: Int
+    """Their numbers."""
+    origin: int
+    """The first event's time, which lengths of time are counted from."""
+
+    @staticmethod
+    def of(
+        program: Program, partitions: Partitions, words: Words, events: pa.Table, first: int, origin: int | None
+    ) -> NewEvents:
+        """Sort events into partitions; ``first`` is the first open window."""
+        stream = Stream.of(program.job, events)
+        frame = stream.frame_of(program.job.plan.templates[0].variables, (), False)
+        used = np.flatnonzero(np.diff(frame.offsets))
+        window = max(first, program.first_window(int(stream.time[0])))
+        examples = events.take(pa.array(stream.keys.example[frame.common[used]]))
+        numbers = partitions.numbers(keys_of(program.job, examples), window, _last_window(program, stream))
+        begun = int(stream.time[0]) if origin is None else origin
+        return NewEvents(program, partitions, words, stream, frame, used, numbers, begun)
+
+    @property
+    def times(self) -> Int:
+        """Of all events, in the order in which they came; counted from the origin where windows have no bounds."""
+        endless = self.program.slide == ENDLESS
+        return self.stream.time - self.origin if endless else self.stream.time
+
+    def news(self) -> News:
+        """The events in arrays."""
+        offsets = np.append(self.frame.offsets[self.used], self.frame.offsets[-1])
+        each = np.repeat(self.partition, np.diff(offsets))
+        orders = self.program.orders
+        codes = [side for order in orders if order.compared is not None for side in self._compared(order)]
+        stretches = [self._stretches(negative) for negative in range(self.partitions.negatives)]
+        instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, stretches)]
+        length = len(self.frame.rows)
+        return News(
+            offsets,
+            self.partition,
+            self.times[self.frame.rows],
+            self.frame.mask,
+            np.stack(codes) if codes else np.empty((0, length), dtype=np.int64),
+            np.stack(instances) if instances else np.empty((0, length), dtype=np.int64),
+            offsets[:-1].copy(),
+        )
+
+    def weights(self) -> Weights:
+        """What steps read of the events."""
+        stream, length = self.stream, len(self.frame.rows)
+        time = stream.time[self.frame.rows]
+        arrays = _Weights(stream.columns, stream.bits, self.frame, time, stream.clock, double=True)
+        arrays.origin = self.origin
+        for weight in self.program.weights:
+            arrays.weight(weight)
+        for guard in self.program.guards:
+            arrays.guard(guard)
+        return Weights(
+            arrays.weights.stack(length, np.float64),
+            np.empty((0, length), dtype=np.int64),
+            arrays.guards.stack(length, np.uint8),
+        )
+
+    def _compared(self, order: Order) -> list[Int]:
+        assert order.compared is not None
+        sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
+        return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
+
+    def _instances(self, at: int, order: Order, partition: Int, stretches: list[tuple[Int, Int]]) -> list[Int]:
+        """Per event: the instance of an order that it is put into, and the one that it is linked by."""
+        pairs = [self.words.codes(self.stream.columns, equal) for equal in order.keys]
+        earlier, later = (
+            [*(pair[side][self.frame.rows] for pair in pairs), *(stretches[at][side] for at in order.negations)]
+            for side in (0, 1)
+        )
+        return [
+            self.partitions.instances_of(at, partition, earlier, _last_window(self.program, self.stream)),
+            self.partitions.instances_of(at, partition, later, None),
+        ]
+
+    def _stretches(self, negative: int) -> tuple[Int, Int]:
+        """Matches of a NOT of one event cut time into stretches, named by the match that they begin with.
+
+        Per event: the stretch that it leaves (a match at its own time has begun the next one), and the one it enters.
+        """
+        stream, frame = self.stream, self.frame
+        template = self.program.job.plan.templates[0].negatives[negative].template
+        matches = stream.frame_of(template.variables, (), False)
+        count = len(frame.offsets) - 1
+        latest = np.full(count, _NEVER, dtype=np.int64)
+        latest[self.used] = self.partitions.barriers[self.partition, negative]
+        # Both are sorted by (partition, time): a place among all times makes that one number.
+        times = np.unique(stream.time)
+
+        def places(one: Frame) -> Int:
+            partition = np.repeat(np.arange(count), np.diff(one.offsets))
+            return partition * len(times) + np.searchsorted(times, stream.time[one.rows])
+
+        number, place = places(matches), places(frame)
+        own = np.repeat(np.arange(count), np.diff(frame.offsets))
+        instants = np.append(stream.time[matches.rows], _NEVER)
+
+        def begun(side: Literal["left", "right"]) -> Int:
+            before = np.searchsorted(number, place, side=side)
+            return np.where(before > matches.offsets[own], instants[before - 1], latest[own])
+
+        stretches = begun("right"), begun("left")
+        self._remember(negative, matches)
+        return stretches
+
+    def _remember(self, negative: int, matches: Frame) -> None:
+        """Note the latest match in each partition that there is."""
+        having = np.flatnonzero(np.diff(matches.offsets))
+        stream, partitions = self.stream, self.partitions
+        keys = keys_of(self.program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
+        times = stream.time[matches.rows[matches.offsets[having + 1] - 1]]
+        for key, time in zip(keys, times.tolist(), strict=True):
+            if key in partitions.of_key:
+                partitions.barriers[partitions.of_key[key], negative] = time
+
+
+def _last_window(program: Program, stream: Stream) -> int:
+    """The last window that one of the events is in."""
+    return 0 if program.slide == ENDLESS else int(stream.time[-1]) // program.slide
