@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import greta
+from greta.engine.stream_jobs import StreamJob
 from greta.errors import DataError, GretaError, QueryMeaningError, SchemaError, StateError
 from greta.live.at_close import AtClose
 from greta.live.stream import open_stream
@@ -354,8 +355,12 @@ class Failing(AtClose):
 
     fails = False
 
+    def __init__(self, job: StreamJob) -> None:
+        super().__init__(job)
+        self.of_types = job.plan.event_types
+
     def advance(self, events: pa.Table, until: int) -> pa.Table:
-        if Failing.fails and len(self._job.plan.event_types) > 1:
+        if Failing.fails and "B" in self.of_types:
             raise DataError("no room")
         return super().advance(events, until)
 
