@@ -1,8 +1,11 @@
 """Kernels made ready beforehand."""
 
 import pytest
+from numba.core import event
 
+from greta.engine import compiling, warm
 from greta.engine.warm import PARTS, main
+from greta.errors import GretaWarning
 
 
 def test_every_part_is_made_ready_with_a_line_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -11,3 +14,28 @@ def test_every_part_is_made_ready_with_a_line_of_progress(capsys: pytest.Capture
     assert len(lines) == len(PARTS)
     for number, (line, name) in enumerate(zip(lines, PARTS.values(), strict=True), start=1):
         assert line.startswith(f"greta: compiling kernels {number}/3: {name}, ")
+
+
+def _compile_for_long(part: object = None) -> None:
+    """What Numba tells while a query compiles kernels."""
+    with compiling.telling_of_compilation():
+        for _ in range(2):
+            event.start_event("numba:compile")
+            event.end_event("numba:compile")
+
+
+def test_a_query_that_compiles_for_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
+    with pytest.warns(GretaWarning, match="compiling kernels for this machine"):
+        _compile_for_long()
+
+
+def test_kernels_are_made_ready_without_a_warning_that_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
+    monkeypatch.setattr(warm, "warm", _compile_for_long)
+    main()
+    assert capsys.readouterr().err == ""
+    with pytest.warns(GretaWarning):
+        _compile_for_long()

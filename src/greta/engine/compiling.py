@@ -46,9 +46,26 @@ class _Compilation(Listener):
             print(f"greta: compiled and answered after {monotonic() - self.began:.0f} s", file=sys.stderr, flush=True)
 
 
+_quiet = False
+
+
+@contextmanager
+def without_telling() -> Iterator[None]:
+    """Compile inside without a word: whoever asked for nothing else has their own."""
+    global _quiet  # noqa: PLW0603 - what a process compiles for is one thing at a time
+    before, _quiet = _quiet, True
+    try:
+        yield
+    finally:
+        _quiet = before
+
+
 @contextmanager
 def telling_of_compilation() -> Iterator[None]:
     """Tell of kernels that are compiled inside, where that takes more than a moment."""
+    if _quiet:
+        yield
+        return
     listener = _Compilation()
     register("numba:compile", listener)  # type: ignore[no-untyped-call]
     try:
