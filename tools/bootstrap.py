@@ -17,7 +17,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 INSTALLED = VENV / ".packages"
 READY = VENV / ".ready"
-EXTRAS = "spark,kafka,plot,studio,docs,dev"
+EXTRAS = "spark,kafka,delta,iceberg,plot,studio,docs,dev"
 OLDEST = (3, 11)
 
 

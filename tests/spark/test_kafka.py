@@ -17,7 +17,7 @@ import confluent_kafka as kafka
 import greta
 from greta.errors import DataError
 from greta.spark.stream import aggregate_stream
-from greta.spark.stream.kafka import KafkaTopic, OffsetRange, TopicReader, within_limit
+from greta.spark.stream.kafka import KafkaTopic, OffsetRange, TopicReader, TopicWriter, within_limit
 from greta.spark.stream.run import explained
 from greta.spark.stream.sources import Source, write_to
 
@@ -133,14 +133,37 @@ def test_a_record_that_does_not_parse_stops_the_stream_or_is_skipped(
     go(spark, broker, "bad", tmp_path / "b", bad_records="skip")
 
 
-def test_a_topic_that_is_not_there_and_a_broker_that_does_not_answer_are_said(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_topic_that_is_not_there_is_said(broker: Broker) -> None:
     with pytest.raises(DataError, match="there is no such topic"):
-        TopicReader(broker.address, "nowhere", 0).initialOffset()
-    monkeypatch.setattr("greta.spark.stream.kafka._SECONDS", 1.0)
+        TopicReader(broker.address, "nowhere").initialOffset()
+
+
+def test_a_broker_that_is_away_at_the_start_ends_the_stream_with_an_error_that_says_so(
+    spark: Any, tmp_path: Path
+) -> None:
+    spark.dataSource.register(KafkaTopic)
+    options = {"servers": "127.0.0.1:1", "topic": "trades", "patience": "1"}
+    rows = spark.readStream.format("greta_kafka").options(**options).load()
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    with pytest.raises(Exception, match="no answer for 1 seconds") as caught:
+        writer.trigger(availableNow=True).start().awaitTermination()
+    told = explained(caught.value)
+    assert str(told).startswith("kafka:127.0.0.1:1/trades: no answer for 1 seconds\nhint: is the address right")
+
+
+def test_a_broker_that_goes_away_in_between_ends_the_stream_and_nothing_is_lost() -> None:
+    broker = Broker()
+    broker.produce("away", trades(0, 30))
+    reader = TopicReader(broker.address, "away", patience=1)
+    first, *_ = reader.partitions(reader.initialOffset(), reader.latestOffset())
+    assert sum(batch.num_rows for batch in reader.read(first)) == 10
+    del broker.server
     with pytest.raises(DataError, match="no answer for 1 seconds"):
-        TopicReader("127.0.0.1:1", "trades", 0).initialOffset()
+        reader.latestOffset()
+    with pytest.raises(DataError, match="Start again with the same checkpoint: nothing is lost"):
+        list(reader.read(first))
+    with pytest.raises(DataError, match="rows could not be written"):
+        TopicWriter(broker.address, "away", patience=1).write(iter([(b"{}",)]))
 
 
 def test_records_that_were_deleted_are_an_error_and_no_gap(broker: Broker) -> None:
@@ -162,4 +185,4 @@ def test_a_limit_is_dealt_out_by_what_waits() -> None:
 
 def test_the_source_names_itself_and_its_column() -> None:
     assert KafkaTopic.name() == "greta_kafka"
-    assert KafkaTopic({"servers": "a", "topic": "b"}).schema() == "value BINARY"
+    assert KafkaTopic({"servers": "a", "topic": "b"}).schema().simpleString() == "struct<greta_json:binary>"

@@ -6,6 +6,7 @@ import json
 import threading
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from greta.cli.backlog import Backlog
 from greta.cli.metrics import Metrics
 from greta.errors import DataError, GretaError, SetupError
 from greta.spark.stream.alerts import KEY, Poster, posting
@@ -91,6 +93,17 @@ def test_figures_are_served_as_prometheus_reads_them() -> None:
     assert figures["greta_lag_seconds"] == "1.5"
     assert figures["greta_last_row_timestamp_seconds"] == "1767605400"
     assert "# TYPE greta_events_total counter" in text
+
+
+def test_events_that_are_late_while_a_backlog_is_read_in_parts_are_warned_of_once() -> None:
+    said: list[str] = []
+    backlog = Backlog(said.append, before=3)
+    backlog.take(STATUS)
+    assert said == []
+    backlog.take(replace(STATUS, late_events=89_134))
+    backlog.take(replace(STATUS, late_events=99_999))
+    assert len(said) == 1
+    assert said[0].startswith("89,131 events came too late and were dropped while a topic is read in parts")
 
 
 def test_a_port_in_use_is_said() -> None:

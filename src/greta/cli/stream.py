@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.filesize import decimal
 
 import greta.spark
+from greta.cli.backlog import Backlog
 from greta.cli.metrics import Metrics
 from greta.cli.output import examples, print_json
 from greta.cli.queries import located, read_query
@@ -79,7 +80,12 @@ Input = Annotated[
     str | None,
     typer.Option("--input", "-i", help="DIR, rate[:PER_SECOND], socket:HOST:PORT or kafka:HOST:PORT/TOPIC."),
 ]
-Output = Annotated[str | None, typer.Option("--output", "-o", help="DIR, console or kafka:HOST:PORT/TOPIC.")]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", help="DIR, console, kafka:HOST:PORT/TOPIC, delta:DIR or iceberg:CATALOG.NAMESPACE.TABLE."
+    ),
+]
 Checkpoint = Annotated[str | None, typer.Option(help="Directory from which the stream goes on after any end.")]
 Lateness = Annotated[str, typer.Option(help="How late an event may come, e.g. '30 seconds'.")]
 Trigger = Annotated[
@@ -188,6 +194,7 @@ def stream(
     from greta.spark.stream.alerts import posting
     from greta.spark.stream.run import counted, note_query
     from greta.spark.stream.sources import Source, write_to
+    from greta.spark.stream.tables import is_table, write_table
 
     source = Source(
         input,
@@ -216,16 +223,18 @@ def stream(
     if alert is not None:
         rows = posting(rows, alert)
     rows = counted(rows)
-    writer = write_to(output, rows, output_format.value).option("checkpointLocation", checkpoint)
-    writer = writer.queryName(f"greta {file}")
+    writer = write_table(output, rows, checkpoint) if is_table(output) else write_to(output, rows, output_format.value)
+    writer = writer.option("checkpointLocation", checkpoint).queryName(f"greta {file}")
     if available_now:
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
-    directory = None if output == "console" or output.startswith("kafka:") else local_path(output)
+    elsewhere = output == "console" or output.startswith("kafka:") or is_table(output)
+    directory = None if elsewhere else local_path(output)
     if directory is not None:
         note_query(directory, text)
-    _run(writer, directory, quiet, seconds, json, metrics)
+    in_parts = input.startswith("kafka:") and records_per_trigger is not None
+    _run(writer, directory, quiet, seconds, json, metrics, in_parts=in_parts)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
 
 
@@ -252,9 +261,13 @@ def _run(
     json: bool = False,
     port: int | None = None,
     *,
+    in_parts: bool = False,
     once_events_come: bool = False,
 ) -> None:
-    """Start, watch, and end on Ctrl-C or when time is up; it may count from the first events on."""
+    """Start, watch, and end on Ctrl-C or when time is up; it may count from the first events on.
+
+    ``in_parts``: the input is a topic of which a micro-batch takes a part, which can make events late.
+    """
     from greta.spark.stream.run import PROGRESS, Watch, explained
 
     console = Console(stderr=True)
@@ -269,6 +282,7 @@ def _run(
             raise explained(error) from error
         log = None if directory is None else directory / PROGRESS
         watch = Watch(query, log)
+        backlog = Backlog(lambda text: typer.echo(f"warning: {text}", err=True), watch.late) if in_parts else None
         if timer is not None:
             timer.daemon = True
             if not once_events_come:
@@ -283,6 +297,8 @@ def _run(
                     line.update(_line(status))
                 if metrics is not None:
                     metrics.take(status)
+                if backlog is not None:
+                    backlog.take(status)
                 if json:
                     print_json(asdict(status))
 

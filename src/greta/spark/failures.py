@@ -92,7 +92,7 @@ def explained(error: BaseException) -> GretaError | None:
     failures = chain(error)
     file = next((failure for failure in failures if failure.meets("FAILED_READ_FILE")), None)
     if file is not None:
-        return _unreadable(file.parameters.get("path", "a file"), text)
+        return _unreadable(file, text)
     disk = next((line.strip() for line in text.splitlines() if _DISK.search(line)), None)
     if disk is not None:
         return SetupError(
@@ -131,7 +131,24 @@ def missing(module: str) -> SetupError:
     )
 
 
-def _unreadable(path: str, text: str) -> DataError:
+def _unreadable(file: Failure, text: str) -> DataError:
+    """What is wrong with a file, by the sub-condition that Spark gives."""
+    path = file.parameters.get("path", "a file")
+    if file.meets("FAILED_READ_FILE.FILE_NOT_EXIST"):
+        return DataError(
+            f"{path}: it was there, and no longer is",
+            hint="put it back and start again, and nothing is lost; to go on without its events, add "
+            "--conf spark.sql.files.ignoreMissingFiles=true",
+        )
+    if file.meets("FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH"):
+        column, expected, actual = (
+            file.parameters.get(name, "?").strip("[]`") for name in ("column", "expectedType", "actualType")
+        )
+        return DataError(
+            f"{path}: its column {column} is {actual.lower()}, and {expected.lower()} in the files before",
+            hint="files of one input must have the same types; replace it by one that has, or read other files as an "
+            "input of their own",
+        )
     header = re.search(r"CSV header does not conform to the schema\.\s*Header: (.*)\s*Schema: (.*)", text)
     if header is not None:
         return DataError(

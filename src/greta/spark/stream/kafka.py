@@ -1,4 +1,4 @@
-"""Kafka without Spark's connector: a topic ↔ DataFrame of values, by Spark's Python data sources on confluent-kafka.
+"""Kafka without Spark's connector: topic → DataFrame of events, by Spark's Python data sources on confluent-kafka.
 
 A micro-batch is a range of offsets per partition of the topic. The ranges are in Spark's checkpoint, so a stream goes
 on where it ended; nothing is committed to Kafka. What a range names and Kafka no longer has is an error, never a gap.
@@ -6,6 +6,7 @@ on where it ended; nothing is committed to Kafka. What a range names and Kafka n
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,15 +24,15 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from greta.errors import DataError
+from greta.spark.stream.records import Records
 
 FORMAT = "greta_kafka"
 
-_VALUES = pa.schema([("value", pa.binary())])
 _RANGE = 200_000
 """Records of a partition that one task reads: a long range is cut, so that all cores read."""
 _FETCH = 20_000
 _SECONDS = 30.0
-"""How long a broker may be silent."""
+"""How long a broker may be silent, unless ``patience`` says otherwise."""
 
 
 def available() -> bool:
@@ -40,9 +41,10 @@ def available() -> bool:
 
 
 class KafkaTopic(DataSource):
-    """Values of a topic as rows ``value BINARY``.
+    """Values of a topic, decoded where they are plain JSON of the declared columns, as ``records`` has it.
 
-    Options: ``servers``, ``topic``, and ``recordsPerTrigger``, the most records per micro-batch (Spark 4.2 or later).
+    Options: ``servers``, ``topic``, ``columns`` (a schema in Spark's JSON), ``recordsPerTrigger``, the most records per
+    micro-batch (Spark 4.2 or later), and ``patience``, how many seconds a broker may be silent.
     """
 
     @classmethod
@@ -50,19 +52,25 @@ class KafkaTopic(DataSource):
         """The format's name."""
         return FORMAT
 
-    def schema(self) -> str:
+    def schema(self) -> StructType:
         """The columns."""
-        return "value BINARY"
+        return self._records().columns
+
+    def _records(self) -> Records:
+        text = self.options.get("columns")
+        return Records.of(None if text is None else StructType.fromJson(json.loads(text)))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002
         """Read the topic as a stream."""
-        return TopicReader(
-            self.options["servers"], self.options["topic"], int(self.options.get("recordspertrigger", 0))
-        )
+        limit = int(self.options.get("recordspertrigger", 0))
+        return TopicReader(self.options["servers"], self.options["topic"], limit, self._records(), self._patience())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, ARG002
         """Write values into the topic."""
-        return TopicWriter(self.options["servers"], self.options["topic"])
+        return TopicWriter(self.options["servers"], self.options["topic"], self._patience())
+
+    def _patience(self) -> float:
+        return float(self.options.get("patience", _SECONDS))
 
 
 @dataclass
@@ -77,10 +85,14 @@ class OffsetRange(InputPartition):
 class TopicReader(DataSourceStreamReader):
     """Offsets by partition, ``{"0": 17, "1": 4}``: the next record to read of each."""
 
-    def __init__(self, servers: str, topic: str, limit: int) -> None:
+    def __init__(
+        self, servers: str, topic: str, limit: int = 0, records: Records | None = None, patience: float = _SECONDS
+    ) -> None:
         self.servers = servers
         self.topic = topic
         self.limit = limit
+        self.records = records or Records.of(None)
+        self.patience = patience
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """The oldest records that Kafka has."""
@@ -112,13 +124,46 @@ class TopicReader(DataSourceStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A range's values, as Arrow batches."""
+        """A range's records, as Arrow batches."""
         assert isinstance(partition, OffsetRange)
         consumer = _consumer(self.servers)
         try:
-            yield from _read(consumer, self.topic, partition)
+            yield from map(self.records.decode, self._values(consumer, partition))
         finally:
             consumer.close()
+
+    def _values(self, consumer: Any, wanted: OffsetRange) -> Iterator[list[bytes]]:
+        """The values of a range, in chunks."""
+        from confluent_kafka import KafkaError, TopicPartition
+
+        consumer.assign([TopicPartition(self.topic, wanted.partition, wanted.start)])
+        reached, heard = wanted.start, time.monotonic()
+        while reached < wanted.stop:
+            values = []
+            for record in consumer.consume(min(_FETCH, wanted.stop - reached), timeout=0.2):
+                error = record.error()
+                if error is None:
+                    reached = record.offset() + 1
+                    if record.offset() < wanted.stop and record.value() is not None:
+                        values.append(record.value())
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    # Markers of transactions and compacted records take up offsets and are never handed out.
+                    reached = max(reached, record.offset())
+                elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    raise DataError(
+                        f"{self.topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} "
+                        "on",
+                        hint="they were deleted before they were read; keep them longer (retention.ms), or start with "
+                        "a new checkpoint at the oldest that are there",
+                    )
+                else:
+                    # A broker that is away is told of again and again; the client goes on trying by itself.
+                    continue
+                heard = time.monotonic()
+            if values:
+                yield values
+            elif time.monotonic() - heard > self.patience:
+                raise _silent(self.servers, self.topic, self.patience)
 
     def commit(self, end: dict[str, int]) -> None:
         """Nothing: Spark's checkpoint has the offsets."""
@@ -128,7 +173,7 @@ class TopicReader(DataSourceStreamReader):
 
         consumer = _consumer(self.servers)
         try:
-            found = consumer.list_topics(self.topic, timeout=_SECONDS).topics[self.topic]
+            found = consumer.list_topics(self.topic, timeout=self.patience).topics[self.topic]
             if found.error is not None or not found.partitions:
                 raise DataError(
                     f"kafka:{self.servers}/{self.topic}: there is no such topic",
@@ -136,11 +181,11 @@ class TopicReader(DataSourceStreamReader):
                 )
             names = sorted(found.partitions)
             return {
-                str(number): consumer.get_watermark_offsets(TopicPartition(self.topic, number), timeout=_SECONDS)
+                str(number): consumer.get_watermark_offsets(TopicPartition(self.topic, number), timeout=self.patience)
                 for number in names
             }
         except KafkaException as error:
-            raise _silent(self.servers, self.topic) from error
+            raise _silent(self.servers, self.topic, self.patience) from error
         finally:
             consumer.close()
 
@@ -178,38 +223,9 @@ def _consumer(servers: str) -> Any:
     )
 
 
-def _read(consumer: Any, topic: str, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    from confluent_kafka import KafkaError, TopicPartition
-
-    consumer.assign([TopicPartition(topic, wanted.partition, wanted.start)])
-    reached, heard = wanted.start, time.monotonic()
-    while reached < wanted.stop:
-        values = []
-        for record in consumer.consume(min(_FETCH, wanted.stop - reached), timeout=0.2):
-            error = record.error()
-            if error is None:
-                reached = record.offset() + 1
-                if record.offset() < wanted.stop and record.value() is not None:
-                    values.append(record.value())
-            elif error.code() == KafkaError._PARTITION_EOF:
-                # Markers of transactions and compacted records take up offsets and are never handed out.
-                reached = max(reached, record.offset())
-            elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-                raise DataError(
-                    f"{topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} on",
-                    hint="they were deleted before they were read; keep them longer (retention.ms), or start with a "
-                    "new checkpoint at the oldest that are there",
-                )
-            heard = time.monotonic()
-        if values:
-            yield pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], schema=_VALUES)
-        elif time.monotonic() - heard > _SECONDS:
-            raise _silent("the broker", topic)
-
-
-def _silent(servers: str, topic: str) -> DataError:
+def _silent(servers: str, topic: str, patience: float) -> DataError:
     return DataError(
-        f"kafka:{servers}/{topic}: no answer for {_SECONDS:.0f} seconds",
+        f"kafka:{servers}/{topic}: no answer for {patience:.0f} seconds",
         hint="is the address right and the broker up? Start again with the same checkpoint: nothing is lost",
     )
 
@@ -217,9 +233,10 @@ def _silent(servers: str, topic: str) -> DataError:
 class TopicWriter(DataSourceStreamWriter):
     """Writes the column ``value``; a micro-batch that is repeated is written again, as with Spark's own connector."""
 
-    def __init__(self, servers: str, topic: str) -> None:
+    def __init__(self, servers: str, topic: str, patience: float = _SECONDS) -> None:
         self.servers = servers
         self.topic = topic
+        self.patience = patience
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write a task's values, and wait until Kafka has them."""
@@ -235,7 +252,7 @@ class TopicWriter(DataSourceStreamWriter):
             {
                 "bootstrap.servers": self.servers,
                 "enable.idempotence": True,
-                "delivery.timeout.ms": int(_SECONDS * 1000),
+                "delivery.timeout.ms": int(self.patience * 1000),
                 "log_level": 0,
             }
         )
@@ -246,7 +263,7 @@ class TopicWriter(DataSourceStreamWriter):
                     break
                 except BufferError:
                     producer.poll(0.1)
-        if producer.flush(2 * _SECONDS) or failed:
+        if producer.flush(2 * self.patience) or failed:
             reason = failed[0] if failed else "no answer"
             raise DataError(
                 f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}",

@@ -24,6 +24,7 @@ from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.compat import transform_with_state
 from greta.spark.sessions.cores import choose_state_partitions
+from greta.spark.stream.behind import WATERMARK, carry_watermark
 from greta.spark.stream.carrier import carry_map, carry_state
 from greta.spark.stream.checkpoint import claim, stream_layout
 from greta.spark.stream.pack import PACKED_DDL, BadRecords, Packer, Unpacker
@@ -39,7 +40,6 @@ FINAL = "final"
 METRICS = "greta"
 """The name under which a stream reports through Spark's query progress."""
 
-_WATERMARK = "spark.watermarkDelayMs"
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _EVENT_TIME = "greta_event_time"
@@ -64,6 +64,8 @@ def aggregate_stream(
 
     The rows are those of a batch over the same events, for the sink's append mode. Several queries share the stream,
     their rows come as from a batch.
+
+    ``window_end`` of the rows carries the watermark on: operators of Spark may stand behind them in the same query.
 
     Sets the session's state store to RocksDB, which stateful Python operators need, and where it is not set
     ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
@@ -129,7 +131,7 @@ def aggregate_stream(
         common, final = common.append(pa.field(FINAL, pa.bool_())), (*final, T.BooleanType())
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
-    return finished(rows, common.names, final)
+    return carry_watermark(finished(rows, common.names, final))
 
 
 def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:
@@ -157,7 +159,7 @@ def _merges(plan: Plan) -> bool:
 
 def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
     """The stream with a watermark on its time; without one, Spark would never close a window, nor say so."""
-    marked = [field.name for field in df.schema.fields if _WATERMARK in field.metadata]
+    marked = [field.name for field in df.schema.fields if WATERMARK in field.metadata]
     kind = df.schema[time].dataType
     if lateness is None:
         if time in marked:

@@ -21,7 +21,9 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 from greta.errors import DataError, SetupError
 from greta.spark.failures import no_source
 from greta.spark.reading.paths import local_path
+from greta.spark.stream.behind import without_watermark
 from greta.spark.stream.pack import BadRecords
+from greta.spark.stream.records import CORRUPT, TEXT, decoded
 from greta.spark.wire.columns import named
 
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ Format = Literal["parquet", "csv", "json"]
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """Spark's connector; its version is Spark's own."""
 
-_CORRUPT = "greta_corrupt_record"
 _ENDINGS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
 
@@ -58,9 +59,10 @@ class Source:
             case "socket":
                 host, _, port = rest.rpartition(":")
                 lines = spark.readStream.format("socket").option("host", host).option("port", port).load()
-                return self._parsed(lines.select(F.col("value").alias("json")))
+                return self._judged(decoded(lines.select(F.col("value").alias(TEXT)), self._declared()))
             case "kafka":
-                return self._parsed(_topic(spark, rest, self.records_per_trigger))
+                columns = self._declared()
+                return self._judged(decoded(_topic(spark, rest, columns, self.records_per_trigger), columns))
             case _:
                 return self._files(spark)
 
@@ -69,7 +71,7 @@ class Source:
         if directory is not None and not directory.is_dir():
             raise DataError(f"there is no directory {directory}", hint="create it first; files may come later")
         form = self.format or _format_in(directory, self.place)
-        options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": _CORRUPT}
+        options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": CORRUPT}
         options |= {"header": "true"} if form == "csv" else {}
         options |= {"ignoreCorruptFiles": str(self.bad_records == "skip").lower()} if form == "parquet" else {}
         if self.schema is not None:
@@ -80,31 +82,29 @@ class Source:
         text = form != "parquet"
         reader = spark.readStream.options(**options).format(form)
         if text:
-            schema = T.StructType([f for f in schema if f.name != _CORRUPT]).add(_CORRUPT, "string")
+            schema = T.StructType([f for f in schema if f.name != CORRUPT]).add(CORRUPT, "string")
         if self.files_per_trigger:
             reader = reader.option("maxFilesPerTrigger", self.files_per_trigger)
         return self._judged(reader.schema(schema).load(self.place))
 
-    def _parsed(self, lines: DataFrame) -> DataFrame:
+    def _declared(self) -> T.StructType:
         if self.schema is None:
             raise DataError(
                 f"a stream from {self.place.partition(':')[0]} has no columns by itself",
                 hint="name them with --schema 'type STRING, time TIMESTAMP, price DOUBLE'",
             )
-        schema = _columns(self.schema).add(_CORRUPT, "string")
-        parsed = F.from_json("json", schema, {"columnNameOfCorruptRecord": _CORRUPT})
-        return self._judged(lines.select(parsed.alias("event")).select("event.*"))
+        return _columns(self.schema)
 
     def _judged(self, df: DataFrame) -> DataFrame:
         kinds = {field.name: field.dataType for field in df.schema.fields}
         if self.time not in kinds:
-            return df.drop(_CORRUPT)
+            return df.drop(CORRUPT)
         time = named(self.time)
         if isinstance(kinds[self.time], T.StringType):
             time = F.try_to_timestamp(time)
-        if _CORRUPT in kinds:
-            time = F.when(F.col(_CORRUPT).isNull(), time)
-        return df.withColumn(self.time, time).drop(_CORRUPT)
+        if CORRUPT in kinds:
+            time = F.when(F.col(CORRUPT).isNull(), time)
+        return df.withColumn(self.time, time).drop(CORRUPT)
 
 
 def _columns(text: str) -> T.StructType:
@@ -143,18 +143,16 @@ def _trades(spark: SparkSession, rate: int) -> DataFrame:
     )
 
 
-def _topic(spark: SparkSession, place: str, records: int | None) -> DataFrame:
-    """A topic's values as text: through Spark's connector where it is, else through Python."""
+def _topic(spark: SparkSession, place: str, columns: T.StructType, records: int | None) -> DataFrame:
+    """A topic's records, decoded or as text: through Spark's connector where it is, else through Python."""
     servers, topic = _address(place)
     if _has_connector(spark):
         options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "startingOffsets": "earliest"}
         if records is not None:
             options["maxOffsetsPerTrigger"] = str(records)
-        stream = spark.readStream.format("kafka").options(**options).load()
-    else:
-        reader = spark.readStream.format(_python_source(spark)).option("servers", servers).option("topic", topic)
-        stream = reader.option("recordsPerTrigger", records or 0).load()
-    return stream.select(F.col("value").cast("string").alias("json"))
+        return spark.readStream.format("kafka").options(**options).load().select(F.col("value").alias(TEXT))
+    options = {"servers": servers, "topic": topic, "columns": columns.json(), "recordsPerTrigger": str(records or 0)}
+    return spark.readStream.format(_python_source(spark)).options(**options).load()
 
 
 def _address(place: str) -> tuple[str, str]:
@@ -205,4 +203,4 @@ def write_to(place: str, rows: DataFrame, format_: Format) -> DataStreamWriter:
             return values.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", topic)
         writer = values.writeStream.format(_python_source(rows.sparkSession))
         return writer.option("servers", servers).option("topic", topic)
-    return rows.writeStream.format(format_).option("path", place)
+    return without_watermark(rows).writeStream.format(format_).option("path", place)
