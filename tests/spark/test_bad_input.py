@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ pytest.importorskip("pyspark")
 from greta.errors import DataError
 from greta.spark.failures import Failure, _unreadable
 from greta.spark.stream import aggregate_stream
+from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.run import explained
 from support.spark_streams import Stream
 
@@ -33,7 +35,7 @@ def test_a_file_of_other_types_and_one_that_vanished_end_the_stream_and_nothing_
 
     def run() -> None:
         events = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(stream.incoming))
-        stream.run(aggregate_stream(events, FALLING, lateness="2 seconds", buckets=2))
+        stream.run(aggregate_stream(events, FALLING, lateness="2 seconds", buckets=2, checkpoint=stream.checkpoint))
 
     second = stream.incoming / "00001.parquet"
     with pytest.raises(Exception, match="FAILED_READ_FILE") as caught:
@@ -44,16 +46,44 @@ def test_a_file_of_other_types_and_one_that_vanished_end_the_stream_and_nothing_
         str(told).splitlines()[0].endswith("00001.parquet: its column price is binary, and bigint in the files before")
     )
     second.unlink()
-    with pytest.raises(Exception, match="FAILED_READ_FILE") as caught:
+    with pytest.raises(DataError, match=r"00001\.parquet: it was there, and no longer is\n"):
         run()
-    told = explained(caught.value)
-    assert isinstance(told, DataError)
-    assert "00001.parquet: it was there, and no longer is\n" in str(told)
     pq.write_table(table.slice(60), second)
     run()
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
 
 
+def test_files_are_looked_for_in_the_micro_batch_that_was_under_way(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoint"
+
+    def note(name: str, *lines: str) -> None:
+        file = checkpoint / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("\n".join(lines))
+
+    def entry(number: int) -> str:
+        return json.dumps({"path": f"file://{tmp_path}/{number}.csv", "timestamp": 0, "batchId": number})
+
+    require_pending_files(str(checkpoint))
+    note("offsets/0", "v1", "{}", '{"logOffset":8}')
+    note("commits/0", "v1", "{}")
+    require_pending_files(str(checkpoint))
+    # Every tenth file of a source's log holds all entries before it, those of files long gone included.
+    note("sources/0/9.compact", "v1", entry(0), entry(9))
+    note("sources/0/10", "v1", entry(10))
+    note("offsets/1", "v1", "{}", '{"logOffset":10}')
+    (tmp_path / "9.csv").touch()
+    with pytest.raises(DataError, match=r"10\.csv: it was there"):
+        require_pending_files(str(checkpoint))
+    (tmp_path / "10.csv").touch()
+    require_pending_files(str(checkpoint))
+    note("offsets/1", "v1", "{}", "-")
+    require_pending_files(str(checkpoint))
+    require_pending_files("viewfs://cluster/state")
+
+
 def test_a_file_that_cannot_be_read_for_any_other_reason_is_named() -> None:
+    gone = Failure("x", "FAILED_READ_FILE.FILE_NOT_EXIST", {"path": "a.parquet"})
+    assert "a.parquet: it was there, and no longer is" in str(_unreadable(gone, ""))
     damaged = Failure("x", "FAILED_READ_FILE.NO_HINT", {"path": "a.parquet"})
     assert "a.parquet: cannot be read" in str(_unreadable(damaged, ""))

@@ -28,6 +28,7 @@ from greta.spark.stream.behind import WATERMARK, carry_watermark
 from greta.spark.stream.carrier import carry_map, carry_state
 from greta.spark.stream.checkpoint import claim, stream_layout
 from greta.spark.stream.pack import PACKED_DDL, BadRecords, Packer, Unpacker
+from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
 from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
 from greta.spark.wire.queries import merged_columns
@@ -113,6 +114,7 @@ def aggregate_stream(
     sink = ParquetLateEvents(late_events) if isinstance(late_events, str) else late_events
     if checkpoint is not None:
         claim(checkpoint, stream_layout(jobs, buckets))
+        require_pending_files(checkpoint)
     df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
     choose_state_partitions(df.sparkSession, buckets * len(jobs))
     results = (
