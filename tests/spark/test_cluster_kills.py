@@ -166,6 +166,7 @@ def survive(spark: Any, place: Path, victims: list[Victim], seed: int) -> None:
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
 
 
+@pytest.mark.slow
 def test_an_executor_that_is_killed_loses_nothing(spark: Any, tmp_path: Path) -> None:
     survive(spark, tmp_path, ["executor"], seed=1)
 
