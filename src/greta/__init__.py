@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from greta import datasets, graph, spark
     from greta.api import aggregate, stream
     from greta.engine.trends import trends
     from greta.errors import (
@@ -52,8 +53,11 @@ __all__ = [
     "__version__",
     "aggregate",
     "analyze",
+    "datasets",
     "explain",
+    "graph",
     "parse",
+    "spark",
     "stream",
     "trends",
 ]
@@ -80,8 +84,13 @@ _HOME = {
 }
 """The module that each lazy public name lives in."""
 
+_PACKAGES = ("datasets", "graph", "spark")
+"""Packages for users that load on first use."""
+
 
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"greta.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'greta' has no attribute {name!r}")
     value: object = getattr(import_module(_HOME[name]), name)
@@ -90,4 +99,10 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext greta``: gives a notebook the magic ``%%greta``."""
+    # By name: nothing below the notebook knows it.
+    import_module("greta.notebook").load(shell)

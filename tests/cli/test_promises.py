@@ -1,5 +1,6 @@
 """What the command line promises on its page: examples, JSON, exit codes, colours, progress, completion."""
 
+import contextlib
 import json
 import os
 import pty
@@ -236,3 +237,19 @@ def test_other_shells_get_a_script_of_their_own(shell: str) -> None:
         _GRETA_COMPLETE=f"complete_{shell}", _TYPER_COMPLETE_ARGS="greta ex", _TYPER_COMPLETE_FISH_ACTION="get-args"
     )
     assert "explain" in found.stdout
+
+
+def test_errors_and_warnings_speak_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "trades.csv"
+    file.write_text("type,time,price\nA,1704187800000,1\nA,1704187801000,2\n")
+    query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds"
+    for arguments, told, untold in (
+        (["run", query, "-i", str(file)], "name the unit: --time-unit ms", "time_unit="),
+        (["run", query, "-i", str(file), "--time-unit", "ms", "--trends", "1", "--window", "soon"],
+         "take window_start from a row that greta run prints", "greta.aggregate"),
+    ):  # fmt: skip
+        with contextlib.suppress(SystemExit):
+            main(arguments)
+        said = capsys.readouterr().err
+        assert told in said
+        assert untold not in said

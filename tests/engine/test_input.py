@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -120,3 +121,9 @@ def test_dictionary_columns_compare_and_group_as_their_values() -> None:
     query = "RETURN name, COUNT(*) AS n, MIN(A.name) AS low PATTERN A+ GROUP-BY name"
     rows = sorted(aggregate(events, query).to_pylist(), key=lambda row: row["name"])
     assert [(row["name"], row["n"], row["low"]) for row in rows] == [("a", 3.0, "a"), ("b", 1.0, "b")]
+
+
+@pytest.mark.parametrize("name", ["trades.csv", Path("trades.csv")])
+def test_the_name_of_a_file_is_no_table_of_events(name: object) -> None:
+    with pytest.raises(DataError, match=r'greta.datasets.load\("trades.csv"\)'):
+        aggregate(name, "RETURN COUNT(*) PATTERN A+")

@@ -88,7 +88,7 @@ def test_the_wheel_holds_greta_and_no_research(tmp_path: Path) -> None:
 
 
 def test_every_public_name_has_a_home_and_is_listed() -> None:
-    assert {*greta._HOME, "__version__"} == set(greta.__all__)
+    assert {*greta._HOME, *greta._PACKAGES, "__version__"} == set(greta.__all__)
     assert set(greta.__all__) <= set(dir(greta))
 
 

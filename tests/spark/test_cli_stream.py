@@ -193,6 +193,12 @@ def test_the_demo_prints_rows_as_windows_close_and_leaves_nothing_behind(tmp_pat
     assert not list(tmp_path.glob("greta-demo-*"))
 
 
+def test_the_demo_does_not_write_where_something_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Said before Spark starts.
+    assert inside("--demo", "-o", tmp_path) == 1
+    assert "is there already" in capsys.readouterr().err
+
+
 @contextmanager
 def small_disk(place: Path, size: str) -> Iterator[Path]:
     """A file system of its own, with little room."""

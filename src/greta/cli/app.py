@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from greta import __version__
+from greta.cli.words import in_options, warning_in_options
 from greta.errors import GretaError, GretaWarning, on_one_line, visible
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _tell(
 ) -> None:
     """Greta's own warnings in a line; others as Python shows them."""
     if isinstance(message, GretaWarning):
-        print(f"warning: {on_one_line(message)}", file=sys.stderr, flush=True)
+        print(f"warning: {on_one_line(warning_in_options(message))}", file=sys.stderr, flush=True)
     else:
         print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
 
@@ -106,5 +107,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
             warnings.showwarning = _tell
             app(args=None if arguments is None else list(arguments), prog_name="greta")
     except GretaError as error:
-        print(visible(str(error), keep="\n"), file=sys.stderr)
+        print(visible(str(in_options(error)), keep="\n"), file=sys.stderr)
         sys.exit(1)

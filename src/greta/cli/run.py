@@ -14,6 +14,7 @@ from greta.cli.output import examples
 from greta.cli.queries import located, query_text
 from greta.cli.rows import check_output, is_file, print_rows, write_directory, write_file
 from greta.cli.settings import setting
+from greta.cli.trends import told, wish
 from greta.datasets.inputs import Columns, Input
 from greta.errors import SetupError
 
@@ -30,6 +31,7 @@ _EXAMPLES = examples(
     "greta run query.greta -i Stock=trades.csv -i News=news.json -o rows --overwrite",
     "zcat trades.csv.gz | greta run query.greta -i - --json | jq .count",
     "greta run query.greta --input stock.parquet --plot trends.png",
+    "greta run query.greta --input trades.csv --trends 3 --pick longest --window 2024-01-02T09:30:00Z",
     "greta run query.greta -i db.trades --master yarn --conf spark.executor.memory=8g",
 )
 _MOST_PLOTTED = 200_000
@@ -111,6 +113,26 @@ def run(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the aggregates over window time into this PNG or SVG file.")
     ] = None,
+    trends: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Show N trends of a row, event by event, instead of the rows."),
+    ] = None,
+    pick: Annotated[
+        str | None,
+        typer.Option(
+            help="Which trends: sample, first, longest, an extreme value such as 'MAX(DURATION(*))', or the name that "
+            "RETURN gives it.",
+            show_default="sample",
+        ),
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Trends of the row with this window_start.", show_default="the first row")
+    ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Trends of the row of this group, repeatable."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of a sample of trends.", show_default="0")] = None,
     engine: Annotated[
         Engine,
         typer.Option(help="In this process (local) or on Spark; auto takes up to 1 GB of local files here."),
@@ -158,6 +180,7 @@ def run(
     text, name = query_text(query)
     settings = dict(setting(item) for item in conf or [])
     length = _cut(cut)
+    wished = wish(trends, pick, window, group, seed)
     only_spark = {
         "--master": master is not None,
         "--conf": bool(settings),
@@ -179,13 +202,15 @@ def run(
         _check_plot(plot)
     if output is not None:
         _check_output(output, output_format, overwrite)
+    if wished is not None:
+        _check_trends(output, plot, show)
     # From here on, modules load that take a moment.
     from greta.cli.columns import check_columns, columns_at_hand
 
     with located(text, name):
         parsed = greta.parse(text)
         columns = Columns(time, type_, greta.analyze(parsed).attributes, None if time_unit is None else time_unit.value)
-    wanted = show if show is not None else None if json else 0 if output or plot else 20
+    wanted = show if show is not None else None if json or (wished and not output) else 0 if output or plot else 20
     with spooled(inputs, local_format) as files, located(text, name):
         if (
             here
@@ -209,24 +234,27 @@ def run(
                 directory=_directory(output, output_format, overwrite),
                 most=_most(wanted, output, plot),
                 quiet=quiet,
+                wish=wished,
             )
             rows, skipped = answered.rows, answered.skipped
         else:
             from greta.cli import run_local
 
-            rows, skipped = run_local.answer(parsed, files, local_format, columns, numbers.value), 0
+            rows, skipped = run_local.answer(parsed, files, local_format, columns, numbers.value, wished), 0
+    if wished is not None and rows is not None and not quiet:
+        typer.echo(told(rows), err=True)
     if output is not None and rows is not None:
         if is_file(output):
             write_file(rows, output)
         elif not choice.on_spark:
             write_directory(rows, output, "parquet" if output_format is None else output_format.local or "parquet")
-    if rows is not None and (json or wanted):
+    if rows is not None and wanted != 0:
         print_rows(rows.slice(0, wanted), json)
     if plot is not None and rows is not None:
         from greta.cli.plots import draw
 
         draw(rows.slice(0, _MOST_PLOTTED), parsed, plot)
-    _report(skipped, output, plot)
+    _report(skipped, output, plot, "rows" if wished is None else "trends")
 
 
 def _most(wanted: int | None, output: str | None, plot: Path | None) -> int | None:
@@ -253,6 +281,14 @@ def _check_output(output: str, format_: Format | None, overwrite: bool) -> None:
     check_output(output, overwrite)
 
 
+def _check_trends(output: str | None, plot: Path | None, show: int | None) -> None:
+    """Refuse what goes with rows and not with trends."""
+    if plot is not None or show is not None:
+        raise typer.BadParameter(f"{'--plot' if plot else '--show'} is for rows, not for trends", param_hint="--trends")
+    if output is not None and not is_file(output):
+        raise typer.BadParameter("trends go into one file: -o trends.csv, .parquet or .json", param_hint="--output")
+
+
 def _cut(text: str | None) -> float | Literal["measure"] | None:
     if text is None:
         return None
@@ -273,10 +309,10 @@ def _check_plot(file: Path) -> None:
         raise SetupError("--plot needs matplotlib", hint="pip install 'greta-trends[plot]'")
 
 
-def _report(skipped: int, output: str | None, plot: Path | None) -> None:
+def _report(skipped: int, output: str | None, plot: Path | None, what: str) -> None:
     if skipped:
         typer.secho(f"{skipped} malformed rows were left out", err=True, fg="yellow")
     if output is not None:
-        typer.echo(f"rows written to {output}", err=True)
+        typer.echo(f"{what} written to {output}", err=True)
     if plot is not None:
         typer.echo(f"picture written to {plot}", err=True)

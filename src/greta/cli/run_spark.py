@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -15,13 +16,14 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 import greta.spark
 from greta.cli.rows import BOUNDS
 from greta.datasets.inputs import Columns, Input
-from greta.errors import DataError, SetupError
+from greta.errors import DataError, GretaError, SetupError
 from greta.lang.nodes import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from greta.cli.trends import Wish
     from greta.engine.job import Numbers
     from greta.spark.reading.inputs import Format, Malformed
 
@@ -76,8 +78,12 @@ def answer(
     directory: Directory | None,
     most: int | None,
     quiet: bool,
+    wish: Wish | None,
 ) -> Answer:
-    """Run the query; ``most`` rows come back (all for None), and all of them go to ``directory`` if there is one."""
+    """Run the query; ``most`` rows come back (all for None), and all of them go to ``directory`` if there is one.
+
+    With a ``wish``, the trends that are wished for come back instead.
+    """
     greta.spark.require_pyspark()
     from greta.spark.batch.cautions import explain_no_rows, look_at_first_rows
     from greta.spark.reading.inputs import read_events
@@ -104,6 +110,11 @@ def answer(
             ),
             spark,
         )
+        if wish is not None:
+            picked = partial(
+                greta.spark.trends, events.df, query, time=columns.time, type=columns.type, **wish.arguments()
+            )
+            return Answer(step("looking for trends", partial(_telling, picked), spark), events.skipped)
         rows = greta.spark.aggregate(events.df, query, time=columns.time, type=columns.type, numbers=numbers, cut=cut)
         if not events.observations:
             # What is counted while Spark reads is counted by the first job alone.
@@ -145,6 +156,16 @@ def _collect(rows: DataFrame, most: int | None, step: Step, spark: SparkSession)
     limited = ordered if most is None else ordered.limit(most)
     try:
         return step("aggregating", lambda: to_arrow(limited), spark)
+    except Exception as error:
+        raise _told(error) from error
+
+
+def _telling(work: Callable[[], Result]) -> Result:
+    """Do it, and explain what fails."""
+    try:
+        return work()
+    except GretaError:
+        raise
     except Exception as error:
         raise _told(error) from error
 

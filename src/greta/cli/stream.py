@@ -130,6 +130,7 @@ File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File with t
 
 _EXAMPLES = examples(
     "greta stream --demo",
+    "greta stream --demo -o rows/",
     "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/",
     "greta stream query.greta -i incoming/ -o rows/ --checkpoint state/ --json",
     "greta stream query.greta -i rate:5000 -o console --checkpoint state/",
@@ -176,7 +177,7 @@ def stream(
     if json and (demo or output == "console"):
         raise typer.BadParameter("is not for --demo or --output console, which print rows", param_hint="--json")
     if demo:
-        _demo(seconds or 20.0, master, conf, quiet)
+        _demo(seconds or 20.0, master, conf, quiet, None if output in (None, "console") else output)
         return
     for name, value in (("FILE", file), ("--input", input), ("--output", output), ("--checkpoint", checkpoint)):
         if value is None:
@@ -186,6 +187,9 @@ def stream(
     assert output is not None
     assert checkpoint is not None
     text = read_query(file)
+    with located(text, file):
+        # Before Spark starts, which takes longer than a look at the query.
+        greta.analyze(text)
     spark = _session(master, package, conf)
     if ship:
         greta.spark.ship(spark)
@@ -332,13 +336,19 @@ def _summary(console: Console, watch: Watch) -> None:
     console.print(f"{watch.events:,} events read; late and dropped: {watch.late:,}; bad records skipped: {watch.bad:,}")
 
 
-def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: bool) -> None:
-    """The stock feed, live, for a bounded time; nothing is left behind."""
+def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: bool, output: str | None) -> None:
+    """The stock feed, live, for a bounded time; nothing is left behind but the rows in ``output``, if one is named."""
     from greta import datasets
+    from greta.cli.rows import check_output
 
+    if output is not None:
+        # Spark's file sink takes a second run into the same directory for a repetition of the first.
+        check_output(output, overwrite=False)
     spark = _session(master, None, conf)
+    from greta.spark.reading.paths import local_path
     from greta.spark.stream import aggregate_stream
-    from greta.spark.stream.sources import Source
+    from greta.spark.stream.run import counted, note_query
+    from greta.spark.stream.sources import Source, write_to
 
     with tempfile.TemporaryDirectory(prefix="greta-demo-") as place:
         incoming = Path(place) / "events"
@@ -354,10 +364,18 @@ def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: boo
         events = Source(str(incoming), "parquet", _TRADES).read(spark)
         rows = aggregate_stream(events, _DEMO, lateness="1 second", buckets=4)
         typer.echo(_DEMO)
-        writer = rows.writeStream.foreachBatch(_printer(Console())).option("checkpointLocation", f"{place}/checkpoint")
+        directory = None if output is None else local_path(output)
+        if output is None:
+            writer = rows.writeStream.foreachBatch(_printer(Console()))
+        else:
+            writer = write_to(output, counted(rows), Format.PARQUET.value)
+        if directory is not None:
+            note_query(directory, _DEMO)
+            typer.echo(f"rows go to {output}: watch them with greta studio --follow {output}", err=True)
+        writer = writer.option("checkpointLocation", f"{place}/checkpoint").trigger(processingTime="1 second")
         feeder.start()
         try:
-            _run(writer.trigger(processingTime="1 second"), None, quiet, seconds, once_events_come=True)
+            _run(writer, directory, quiet, seconds, once_events_come=True)
         finally:
             ended.set()
             feeder.join()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from greta.engine.frames import Cut
 from greta.engine.job import Job
+from greta.engine.tables import plain_type
 from greta.errors import GretaError, did_you_mean
 from greta.plan.nodes import Window
 
@@ -48,9 +49,8 @@ def choose_row(
     No row where the answer has none at all; raises ``GretaError`` where it has some, or may have, but none that fits.
     """
     plan = job.plan
-    group = dict(group or {})
-    _require_names(plan.group, group)
-    number = None if window is None else _window_number(job, window)
+    group = typed_group(job, group or {})
+    number = None if window is None else window_number(job, window)
     table, places = _inside(job, table, number)
     settled = (plan.window is None or number is not None) and set(plan.group) == set(group)
     if settled and plan.having is None:
@@ -64,7 +64,7 @@ def choose_row(
         raise no_such_row(window, group)
     first = rows.slice(int(fitting[0]) if plan.group else 0, 1)
     if number is None and plan.window is not None:
-        number = _window_number(job, first.column("window_start")[0].as_py())
+        number = window_number(job, first.column("window_start")[0].as_py())
         table, places = _inside(job, table, number)
     return Row(number, {name: first.column(name)[0].as_py() for name in plan.group}), table, places
 
@@ -99,11 +99,27 @@ def _only(number: int | None) -> Cut | None:
     return None if number is None else Cut(number, number + 1)
 
 
-def _require_names(names: tuple[str, ...], group: Mapping[str, object]) -> None:
-    for name in group:
+def typed_group(job: Job, group: Mapping[str, object]) -> dict[str, object]:
+    """The values of a group in the types of their columns: text stands for the number or time that it reads as.
+
+    Raises ``GretaError`` for a name that the query does not group by.
+    """
+    names = job.plan.group
+    typed = {}
+    for name, value in group.items():
         if name not in names:
             hint = did_you_mean(name, names) or (f"it groups by {', '.join(names)}" if names else "leave group out")
             raise GretaError(f"the query does not group by {name!r}", hint=hint)
+        type_ = plain_type(job.schema.field(name).type)
+        if isinstance(value, str) and not pa.types.is_null(type_):
+            try:
+                value = pa.scalar(value).cast(type_).as_py()
+            except pa.ArrowException as error:
+                raise GretaError(
+                    f"group {name} is {value!r}, which is no {type_}", hint="take it from a row of greta.aggregate"
+                ) from error
+        typed[name] = value
+    return typed
 
 
 def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, Int | None]:
@@ -116,7 +132,7 @@ def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, In
     return table.take(pa.array(places)), places
 
 
-def _window_number(job: Job, start: object) -> int:
+def window_number(job: Job, start: object) -> int:
     """The number of the window that starts at this instant."""
     window, clock = job.plan.window, job.clock
     if window is None:
@@ -136,7 +152,7 @@ def _units(job: Job, window: Window, start: object) -> int:
     clock = job.clock
     try:
         if clock.kind == "timestamp":
-            scalar = pa.scalar(start) if not isinstance(start, str) else pa.scalar(start).cast(pa.timestamp("us"))
+            scalar = _moment(start) if isinstance(start, str) else pa.scalar(start)
             return int(scalar.cast(pa.timestamp(clock.unit, scalar.type.tz)).value)
         number: float = pa.scalar(start).cast(clock.bounds_type(window)).as_py()
         return round(number * 1_000 * clock.per_millisecond)
@@ -145,3 +161,11 @@ def _units(job: Job, window: Window, start: object) -> int:
             f"window is {start!r}, which is no {clock.bounds_type(window)}",
             hint="take window_start from a row of greta.aggregate",
         ) from error
+
+
+def _moment(text: str) -> pa.Scalar:
+    """A time in ISO 8601; without a zone it is in UTC."""
+    try:
+        return pa.scalar(text).cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return pa.scalar(text).cast(pa.timestamp("us", "UTC"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ def to_table(events: Events) -> pa.Table:
         return _without_views(table.drop_columns(index) if index else table)
     if isinstance(events, Iterable) and not isinstance(events, str | bytes | Mapping):
         return _from_mappings(list(events))
+    if isinstance(events, str | PathLike):
+        raise DataError(
+            f"{visible(str(events))} is a name, and events are wanted",
+            hint=f'read the file first: greta.datasets.load("{visible(str(events))}")',
+        )
     raise DataError(
         f"cannot read events from {type(events).__name__}",
         hint="pass an Arrow table, a pandas or Polars frame, or a list of dicts",

@@ -14,12 +14,12 @@ from greta.engine.row_choice import Row, choose_row, no_such_row
 from greta.engine.tables import Events, to_table
 from greta.engine.walks import Trend, Walks
 from greta.errors import GretaError, QueryError, QueryMeaningError, did_you_mean
-from greta.lang.nodes import Aggregate, Query, ReturnValue, TrendAggregate
+from greta.lang.nodes import Aggregate, Query, ReturnAttribute, ReturnValue, TrendAggregate
 from greta.lang.parser import parse
 from greta.plan.nodes import Plan
 
-_WORDS = ("sample", "first", "longest")
-_LEADING = ("trend", "position", "variable")
+WORDS = ("sample", "first", "longest")
+"""What picks trends by a word."""
 
 
 def trends(
@@ -44,7 +44,7 @@ def trends(
         n: How many trends.
         pick: ``"sample"`` (every trend equally likely), ``"first"`` (in order of the times of their events),
             ``"longest"``, or the largest or smallest value of trends, such as
-            ``"MIN(LAST(S.price) - FIRST(S.price))"``; of equal values the first.
+            ``"MIN(LAST(S.price) - FIRST(S.price))"``, or the name that RETURN gives it; of equal values the first.
         window: The ``window_start`` of the row that is meant. The first row that fits is taken, so without ``window``
             and ``group`` the first row of all.
         group: Values of GROUP-BY attributes of the row that is meant.
@@ -62,16 +62,8 @@ def trends(
         >>> trends(stream, "RETURN COUNT(*) PATTERN A+", n=1, pick="longest").column("time").to_pylist()
         [1, 2, 3]
     """
-    if n < 0:
-        raise GretaError(f"n must not be negative, and is {n}", hint="it is the number of trends to return")
     table = to_table(events)
-    job = Job.bind(query, table.schema, time=time, type=type)
-    if job.plan.conjunction:
-        raise QueryMeaningError(
-            "an outermost AND counts pairs of trends, and a pair is no trend",
-            hint="ask for the trends of each side in a query of its own",
-        )
-    picking = _picking(job, pick, table.schema)
+    job, picking = bind_picking(query, table.schema, n=n, pick=pick, time=time, type=type)
     read = table.select(list(dict.fromkeys((*job.columns, *picking.columns))))
 
     def walk() -> pa.Table:
@@ -93,24 +85,60 @@ def trends(
     return interruptible(walk)
 
 
+def bind_picking(
+    query: Query | str | Plan,
+    schema: pa.Schema,
+    *,
+    n: int,
+    pick: str,
+    time: str,
+    type: str,  # noqa: A002
+) -> tuple[Job, Job]:
+    """The job of the query, and the one that asks for nothing but what picks trends.
+
+    Nothing is computed here: a ``GretaError`` for what cannot be asked comes before any work.
+    """
+    if n < 0:
+        raise GretaError(f"n must not be negative, and is {n}", hint="it is the number of trends to return")
+    job = Job.bind(query, schema, time=time, type=type)
+    if job.plan.conjunction:
+        raise QueryMeaningError(
+            "an outermost AND counts pairs of trends, and a pair is no trend",
+            hint="ask for the trends of each side in a query of its own",
+        )
+    return job, _picking(job, pick, schema)
+
+
 def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
     """The job that asks for nothing but what picks trends: their number, or a value of them."""
-    text = {"sample": "COUNT(*)", "first": "COUNT(*)", "longest": "MAX(COUNT(*))"}.get(pick, pick)
-    try:
-        (returned,) = parse(f"RETURN {text} PATTERN E").returns
-    except (QueryError, ValueError) as error:
-        guess = did_you_mean(pick, _WORDS) or f"write {', '.join(_WORDS)}, or a value such as MAX(DURATION(*))"
-        raise GretaError(f"cannot pick trends by {pick!r}", hint=guess) from error
+    returned = _named_value(job.plan.query, pick) or _written_value(pick)
     value = returned.expression if isinstance(returned, ReturnValue) else None
-    if pick not in _WORDS and not (isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")):
+    if pick not in WORDS and not (isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")):
         hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
         if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
             hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
-        hint = hint if value is not None else did_you_mean(pick, _WORDS) or hint
+        hint = hint if value is not None else did_you_mean(pick, WORDS) or hint
         raise GretaError(f"{pick} is not the largest or smallest value of trends", hint=hint)
     # Without the text: its places are not those of the value.
     asked = replace(job.plan.query, returns=(returned,), having=None, text=None)
     return Job.bind(asked, schema, time=job.time, type=job.type)
+
+
+def _named_value(query: Query, pick: str) -> ReturnValue | None:
+    """The column of RETURN that has this name, unless it is a word of ``pick``."""
+    if pick in WORDS:
+        return None
+    return next((item for item in query.returns if isinstance(item, ReturnValue) and item.name == pick), None)
+
+
+def _written_value(pick: str) -> ReturnAttribute | ReturnValue:
+    text = {"sample": "COUNT(*)", "first": "COUNT(*)", "longest": "MAX(COUNT(*))"}.get(pick, pick)
+    try:
+        (returned,) = parse(f"RETURN {text} PATTERN E").returns
+    except (QueryError, ValueError) as error:
+        guess = did_you_mean(pick, WORDS) or f"write {', '.join(WORDS)}, or a value such as MAX(DURATION(*))"
+        raise GretaError(f"cannot pick trends by {pick!r}", hint=guess) from error
+    return returned
 
 
 def _rows(job: Job, table: pa.Table, row: Row | None, trends: list[Trend], places: np.ndarray | None) -> pa.Table:

@@ -132,9 +132,9 @@ class Walks:
         return list(drawn)
 
     def _order(self, trend: Trend) -> tuple[object, ...]:
-        """Position by position: time, then row, then variable, as walks come upon them."""
+        """Position by position: time, then row, then the variable's place in the pattern, as walks come upon them."""
         times = self.time[list(trend.rows)].tolist()
-        places = (-self.stream.bits[name] for name in trend.variables)
+        places = (self.stream.bits[name] for name in trend.variables)
         return tuple(zip(times, trend.rows, places, strict=True))
 
     def _slack(self, part: Part) -> float:
@@ -187,6 +187,7 @@ class Walks:
         words, slots = (2 if self.counted else 1), one.automaton.slots.maxes
         blank, kind = (scaled(), np.int64) if self.counted else (doubles(), np.float64)
         room = _most_vertices(one)
+        variable_of = np.array([self.stream.bits[name] for name in variables], dtype=np.int64)
         trace = Trace(
             np.zeros(1, dtype=np.int64),
             np.empty(room + 1, dtype=np.int64),
@@ -200,26 +201,37 @@ class Walks:
             propagate(
                 one.automaton, one.input, one.lanes, whole, 1, blank, results, np.empty(0), np.empty((0, 0)), trace
             )
-            event, state = (column[: trace.size[0]] for column in (trace.event, trace.state))
+            event, state, counts, maxima = _in_order(trace, variable_of)
             graph = Walkable(
                 event,
                 state,
                 np.empty(0, dtype=np.int64),
                 states.state[state, END].astype(np.uint8),
                 states.state[state, START].astype(np.uint8),
-                trace.counts[: len(event)],
-                trace.maxima[: len(event)],
+                counts,
+                maxima,
                 one.link,
+                variable_of,
             )
             total, best = results.words[0], results.maxima[0]
         else:
             ends = near.NEXT if plan.semantics is Semantics.NEXT else near.CONTIGUOUS
             rule = near.Rule(ends, int(plan.maximal))
-            graph = find_layers(one.automaton, one.input, one.lanes, rule, one.link, room)
+            graph = find_layers(one.automaton, one.input, one.lanes, rule, one.link, variable_of, room)
             settle(graph, one.automaton, one.input, blank, np.empty((0, slots), dtype=kind), trace)
             graph, total, best = _alive(graph, trace)
         heed()
         return Part(one, graph, total, float(best[self.slot]) if self.slot >= 0 else -math.inf, variables)
+
+
+def _in_order(trace: Trace, variable_of: Int) -> tuple[Int, Int, NDArray[np.float64], NDArray[np.float64]]:
+    """Events, states, counts and extremes of all vertices, so that walks meet an event's variables in their order."""
+    size = int(trace.size[0])
+    event, state, counts, maxima = trace.event[:size], trace.state[:size], trace.counts[:size], trace.maxima[:size]
+    if len(variable_of) == 1:
+        return event, state, counts, maxima
+    order = np.lexsort((-variable_of[state], event))
+    return event[order], state[order], counts[order], maxima[order]
 
 
 def _alive(graph: Walkable, trace: Trace) -> tuple[Walkable, NDArray[np.float64], NDArray[np.float64]]:
@@ -235,6 +247,7 @@ def _alive(graph: Walkable, trace: Trace) -> tuple[Walkable, NDArray[np.float64]
         trace.counts[alive],
         trace.maxima[alive],
         graph.link,
+        graph.variable,
     )
     return layered, trace.counts[vertices], trace.maxima[vertices]
 

@@ -37,7 +37,9 @@ _NONE = np.uint64(0)
 
 
 @kernel
-def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, link: Int, most: int) -> Walkable:
+def find_layers(
+    automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, link: Int, variable_of: Int, most: int
+) -> Walkable:
     """All vertices that a trend reaches, latest first; there are at most ``most``. Their numbers are not set yet."""
     graph = Walkable(
         np.empty(most, dtype=np.int64),
@@ -48,6 +50,7 @@ def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, l
         np.empty((most, 2)),
         np.empty((most, 0)),
         link,
+        variable_of,
     )
     states, time = automaton.states, input_.events.time
     stack = np.empty(STACK, dtype=np.float64)
@@ -96,6 +99,7 @@ def find_layers(automaton: Automaton, input_: Input, lanes: Lanes, rule: Rule, l
         graph.counts[newest:],
         graph.maxima[newest:],
         link,
+        variable_of,
     )
 
 

@@ -60,6 +60,8 @@ class Walkable(NamedTuple):
     """[vertex, slot]"""
     link: Int
     """[state, state that follows]: the link between them, or -1."""
+    variable: Int
+    """Per state. Vertices of one event and variable lie next to each other."""
 
 
 class Found(NamedTuple):
@@ -172,11 +174,16 @@ def enumerate_trends(
     ``slot`` is the extreme slot of the value; -1: all trends, whatever they are worth. Prefixes are on a stack. For
     each there is the *worth* that what follows has for the whole trend, as a function of the slots x of the vertex
     that follows, ``max(rest, max over slots of min(x + add, cap))``: it tells the best trend that goes on there, so no
-    prefix is gone into in vain.
+    prefix is gone into in vain. Trends come in the order of their events and variables, whatever states they go
+    through: a prefix ends in all the states at once that its events and variables lead to. Vertices that are worth too
+    little are passed over by a tree of maxima, so that a trend of a million events has no million scans behind it.
     """
     slots = graph.maxima.shape[1]
     stack = np.empty(STACK, dtype=np.float64)
     path = np.empty(depth_limit + 1, dtype=np.int64)
+    # The vertices at the end of a prefix: those of one event and variable, in all states that the prefix leads to.
+    members = np.empty((depth_limit + 1, graph.variable.shape[0]), dtype=np.int64)
+    sizes = np.empty(depth_limit + 1, dtype=np.int64)
     at = np.empty(depth_limit + 2, dtype=np.int64)
     add = np.full((depth_limit + 2, slots), _NOTHING)
     cap = np.full((depth_limit + 2, slots), math.inf)
@@ -186,32 +193,53 @@ def enumerate_trends(
     offsets = np.zeros(most + 1, dtype=np.int64)
     trends = 0
     next_level = _NOTHING
+    tree = np.empty((0, slots))
+    needs = np.empty(slots)
     if slot >= 0:
         add[0, slot] = 0.0
+        tree = _peaks(graph.maxima)
     depth = 0
     at[0] = graph.event.shape[0]
     while depth >= 0 and trends < most and input_.events.stop[0] == 0:
-        v = path[depth - 1] if depth > 0 else -1
         w = at[depth] - 1
-        chosen = -1
-        # The next vertex that follows and leads to a trend of enough value.
-        while w >= 0 and not _too_far(graph, v, w):
-            worth = 0.0
+        size = 0
+        # The next event and variable that follow and lead to a trend of enough value.
+        while w >= 0 and size == 0:
             if slot >= 0:
-                worth = _worth(add[depth], cap[depth], rest[depth], graph.maxima[w])
-            if worth >= level - slack or worth > next_level:
-                follows = graph.starts[w] != 0 if v < 0 else _follows(graph, automaton, input_, v, w, stack)
-                if follows and worth >= level - slack:
-                    chosen = w
-                    break
-                if follows:
-                    next_level = worth
-            w -= 1
-        at[depth] = w
-        if chosen < 0:
+                enough = min(level - slack, next_level + slack)
+                if rest[depth] < enough:
+                    _needed(add[depth], cap[depth], enough, needs)
+                    w = _last_with(tree, needs, w + 1)
+            if w < 0 or (depth > 0 and _too_far(graph, path[depth - 1], w)):
+                break
+            event, variable = graph.event[w], graph.variable[graph.state[w]]
+            while w >= 0 and graph.event[w] == event and graph.variable[graph.state[w]] == variable:
+                worth = 0.0
+                if slot >= 0:
+                    worth = _worth(add[depth], cap[depth], rest[depth], graph.maxima[w])
+                if worth >= level - slack or worth > next_level:
+                    follows = depth == 0 and graph.starts[w] != 0
+                    for k in range(sizes[depth - 1] if depth > 0 else 0):
+                        if _follows(graph, automaton, input_, members[depth - 1, k], w, stack):
+                            follows = True
+                            break
+                    if follows and worth >= level - slack:
+                        members[depth, size] = w
+                        size += 1
+                    elif follows:
+                        next_level = worth
+                w -= 1
+        at[depth] = w + 1
+        if size == 0:
             depth -= 1
             continue
+        chosen = members[depth, 0]
+        ending = -1
+        for k in range(size):
+            if graph.ends[members[depth, k]] != 0:
+                ending = members[depth, k]
         path[depth] = chosen
+        sizes[depth] = size
         add[depth + 1], cap[depth + 1], rest[depth + 1] = add[depth], cap[depth], rest[depth]
         state, event = automaton.states.state[graph.state[chosen]], graph.event[chosen]
         rest[depth + 1] = _pull_back(
@@ -219,13 +247,14 @@ def enumerate_trends(
             add[depth + 1], cap[depth + 1], rest[depth + 1],
         )  # fmt: skip
         depth += 1
-        at[depth] = chosen
-        if graph.ends[chosen] == 0:
+        at[depth] = at[depth - 1]
+        if ending < 0:
             continue
         # The trend that ends here.
         value = 0.0
         if slot >= 0:
             begin_add[:], begin_cap[:] = add[depth], cap[depth]
+            state = automaton.states.state[graph.state[ending]]
             value = _pull_back(
                 automaton.steps.steps, input_.weights, state[BEGIN_FIRST], state[BEGIN_LAST], event,
                 begin_add, begin_cap, rest[depth],
@@ -243,6 +272,54 @@ def enumerate_trends(
         elif value > next_level:
             next_level = value
     return Found(vertices[: offsets[trends]], offsets[: trends + 1], next_level)
+
+
+@kernel
+def _peaks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A tree of maxima over rows: node ``k`` has the children ``2k`` and ``2k + 1``, the rows are its last half."""
+    size = 1
+    while size <= values.shape[0]:
+        size *= 2
+    tree = np.full((2 * size, values.shape[1]), _NOTHING)
+    tree[size : size + values.shape[0]] = values
+    for node in range(size - 1, 0, -1):
+        for s in range(values.shape[1]):
+            tree[node, s] = max(tree[2 * node, s], tree[2 * node + 1, s])
+    return tree
+
+
+@inner
+def _needed(add: NDArray[np.float64], cap: NDArray[np.float64], enough: float, needs: NDArray[np.float64]) -> None:
+    """What each slot of a vertex must be at least for a worth of ``enough``, give or take rounding; ∞: it never is."""
+    for s in range(needs.shape[0]):
+        needs[s] = math.inf
+        if add[s] != _NOTHING and cap[s] >= enough:
+            needs[s] = enough - add[s]
+            if abs(needs[s]) < math.inf:
+                needs[s] -= 4e-16 * (abs(enough) + abs(add[s]))
+
+
+@inner
+def _has(tree: NDArray[np.float64], node: int, needs: NDArray[np.float64]) -> bool:
+    for s in range(needs.shape[0]):
+        if tree[node, s] >= needs[s]:
+            return True
+    return False
+
+
+@inner
+def _last_with(tree: NDArray[np.float64], needs: NDArray[np.float64], before: int) -> int:
+    """The last row before ``before`` that has what is needed in some slot, or -1; O(log n)."""
+    size: int = tree.shape[0] // 2
+    node = size + before
+    while node > 1:
+        if node % 2 == 1 and _has(tree, node - 1, needs):
+            node -= 1
+            while node < size:
+                node = 2 * node + 1 if _has(tree, 2 * node + 1, needs) else 2 * node
+            return node - size
+        node //= 2
+    return -1
 
 
 @inner

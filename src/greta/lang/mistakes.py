@@ -28,6 +28,8 @@ _UNKNOWN_FUNCTIONS = {
     "LAG": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
     "LEAD": "write NEXT(S).price for the event after S",
     "MEDIAN": "a median needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
+    "PERCENTILE": "a percentile needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
+    "QUANTILE": "a quantile needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
     "LENGTH": "a trend's number of events is COUNT(*): MAX(COUNT(*)) is that of the longest",
     "STDEV": "did you mean STDDEV?",
     "VARIANCE": "STDDEV is its square root: STDDEV(SUM(S.price)) * STDDEV(SUM(S.price)) AS variance",

@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from greta.errors import GretaWarning
-from greta.lang.nodes import Attribute, Comparison, Equivalence, Expression
+from greta.lang.nodes import Attribute, Comparison, ComparisonOperator, Equivalence, Expression, Number, Text
 from greta.lang.printer import print_expression
 from greta.lang.walk import walk
 from greta.plan.conditions import attributes, conjuncts, constant, rebuilt
 from greta.plan.nodes import Plan, Template
 
+_WAYS: dict[ComparisonOperator, set[int]] = {
+    "<": {-1}, "<=": {-1, 0}, "=": {0}, ">=": {0, 1}, ">": {1}, "!=": {-1, 1},
+}  # fmt: skip
+"""How the left side may lie to the right one: below, equal, above."""
+
 
 def idle_conditions(plan: Plan) -> Iterator[GretaWarning]:
     """A warning with its way out for each condition of WHERE that holds for every event, or for none."""
-    for item in plan.query.where:
-        if isinstance(item, Equivalence):
+    conditions = [c for item in plan.query.where if not isinstance(item, Equivalence) for c in conjuncts(item)]
+    yield from _contradictions([condition for condition in conditions if isinstance(condition, Comparison)])
+    for condition in conditions:
+        value = constant(condition)
+        if isinstance(value, bool):
+            yield GretaWarning(
+                f"{condition} {_how_often(value)} holds", hint="compare with an attribute, or leave it out"
+            )
             continue
-        for condition in conjuncts(item):
-            value = constant(condition)
-            if isinstance(value, bool):
-                yield GretaWarning(
-                    f"{condition} {_how_often(value)} holds", hint="compare with an attribute, or leave it out"
-                )
-                continue
-            for node, _ in walk(condition):
-                if isinstance(node, Comparison) and node.left == node.right and any(attributes(node.left)):
-                    holds = node.operator in ("=", "<=", ">=")
-                    yield GretaWarning(f"{node} {_how_often(holds)} holds", hint=_hint(node, plan))
+        for node, _ in walk(condition):
+            if isinstance(node, Comparison) and node.left == node.right and any(attributes(node.left)):
+                holds = node.operator in ("=", "<=", ">=")
+                yield GretaWarning(f"{node} {_how_often(holds)} holds", hint=_hint(node, plan))
+
+
+def _contradictions(conditions: Sequence[Comparison]) -> Iterator[GretaWarning]:
+    """A warning for the first two comparisons of the same sides, or of one side with numbers, that shut each other out.
+
+    ``S.price > 5 AND S.price < 3`` holds for no price.
+    """
+    for at, one in enumerate(conditions):
+        for other in conditions[at + 1 :]:
+            if any(attributes(one.left)) and one.left == other.left and _apart(one, other):
+                yield GretaWarning(f"{one} and {other} never hold together", hint="join them by OR, or leave one out")
+                return
+
+
+def _apart(one: Comparison, other: Comparison) -> bool:
+    """Whether no value of the left side, which both have, satisfies both."""
+    if one.right == other.right:
+        return not _WAYS[one.operator] & _WAYS[other.operator]
+    match one.right, other.right:
+        case Number(value=first), Number(value=second):
+            low, high = (one, other) if first < second else (other, one)
+            return 1 not in _WAYS[low.operator] and -1 not in _WAYS[high.operator]
+        case Text(), Text():
+            return one.operator == other.operator == "="
+        case _:
+            return False
 
 
 def _how_often(holds: bool) -> str:

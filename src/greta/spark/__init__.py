@@ -15,11 +15,12 @@ from greta.errors import SetupError
 
 if TYPE_CHECKING:
     from greta.spark.batch.pipeline import aggregate
+    from greta.spark.batch.trends import trends
     from greta.spark.sessions.building import session
     from greta.spark.sessions.shipping import pack, ship
     from greta.spark.sql import register
 
-__all__ = ["aggregate", "pack", "register", "session", "ship"]
+__all__ = ["aggregate", "pack", "register", "session", "ship", "trends"]
 
 _HOME = {
     "aggregate": "batch.pipeline",
@@ -27,6 +28,7 @@ _HOME = {
     "register": "sql",
     "session": "sessions.building",
     "ship": "sessions.shipping",
+    "trends": "batch.trends",
 }
 
 
@@ -41,6 +43,10 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(f"greta.spark.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def require_pyspark() -> None:

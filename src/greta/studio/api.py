@@ -169,6 +169,25 @@ async def graph(request: Request, session: Session) -> Response:
     )
 
 
+async def trends(request: Request, session: Session) -> Response:
+    """Some trends of a row, with the values of an attribute."""
+    run = session.runs.finished(request.path_params["id"])
+    asked = request.query_params
+    return Answer(
+        await session.walker.ask(
+            "trends",
+            timeout=session.settings.limits.trends_seconds,
+            query=run.query,
+            source=run.source,
+            result=str(run.result),
+            row=_number(request, "row", 0) if asked.get("row") else None,
+            pick=asked.get("pick", "sample")[:_LONGEST_FILTER],
+            attribute=asked.get("attribute") or None,
+            seed=_number(request, "seed", 0),
+        )
+    )
+
+
 async def download(request: Request, session: Session) -> Response:
     """All rows as a file, CSV or Parquet."""
     run = session.runs.finished(request.path_params["id"])
@@ -276,6 +295,7 @@ ROUTES = (
     Route("/api/runs/{id}/rows", _api(rows)),
     Route("/api/runs/{id}/series", _api(series)),
     Route("/api/runs/{id}/graph", _api(graph)),
+    Route("/api/runs/{id}/trends", _api(trends)),
     Route("/api/runs/{id}/rows.{format:str}", _api(download)),
     Route("/api/follow", _api(choose), methods=["POST"]),
     Route("/api/follow/{id}", _api(look)),

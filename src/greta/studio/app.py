@@ -64,7 +64,7 @@ def _lifespan(settings: Settings) -> Callable[[Starlette], Any]:
                 yield
             finally:
                 await session.runs.stop()
-                await asyncio.gather(session.thinker.stop(), session.watcher.stop())
+                await asyncio.gather(session.thinker.stop(), session.watcher.stop(), session.walker.stop())
 
     return lifespan
 

@@ -18,6 +18,9 @@ class Limits:
     runs_kept: int = 10
     answer_seconds: float = 20.0
     """How long a question about a query, a file or a window may take before its process is ended."""
+    trends_seconds: float = 300.0
+    """The same for trends: the first time ever, kernels are compiled for them."""
+    trends_shown: int = 5
     page_rows: int = 50
     series: int = 8
     points: int = 1_000

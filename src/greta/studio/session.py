@@ -35,6 +35,8 @@ class Session:
     runs: Runs
     thinker: Worker = field(default_factory=Worker)
     watcher: Worker = field(default_factory=Worker)
+    walker: Worker = field(default_factory=Worker)
+    """Looks for trends, which may take a while, so that other questions need not wait."""
     followed: dict[str, Path] = field(default_factory=dict)
 
     async def think(self, ask: str, **arguments: Any) -> dict[str, Any]:

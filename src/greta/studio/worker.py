@@ -35,6 +35,7 @@ ANSWERS: dict[str, tuple[str, str]] = {
     "csv": (f"{_STUDIO}.results", "save_csv"),
     "parquet": (f"{_STUDIO}.results", "save_parquet"),
     "graph": (f"{_STUDIO}.graphs", "graph"),
+    "trends": (f"{_STUDIO}.trends", "trends"),
     "follow": (f"{_STUDIO}.following", "follow"),
 }
 """Who answers which question: a module, loaded when it is first needed so that checking starts fast, and a function."""

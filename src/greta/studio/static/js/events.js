@@ -4,12 +4,14 @@ import { post, useAnswer } from "./api.js";
 import { Chart } from "./chart.js";
 import { number } from "./format.js";
 import { ProblemBox } from "./problem.js";
+import { Trends } from "./trends.js";
 
 const ROW = " row"; // no line has a name that begins with a space
 
-// chosenRow: {group, band: [from, to]} or null.
-export function EventsChart({ source, drawn, palette, chosenRow }) {
+// chosenRow: {group, band: [from, to]} or null. run: whose trends are drawn over the events, or null; row: of which row.
+export function EventsChart({ source, drawn, palette, chosenRow, run, row }) {
   const [chosen, setChosen] = useState(null);
+  const [trends, setTrends] = useState(null);
   const [line, setLine] = useState("");
   useEffect(() => setChosen(null), [drawn.attribute]);
   const attribute = drawn.attributes.includes(chosen) ? chosen : drawn.attribute;
@@ -23,8 +25,8 @@ export function EventsChart({ source, drawn, palette, chosenRow }) {
     const shown = line === ROW ? ofRow : (answer?.lines.filter((each) => each.name === line) ?? []);
     return shown.length ? shown : answer?.lines;
   }, [answer, line, chosenRow?.group]);
-  const band = chosenRow?.band;
-  const marks = band && { band };
+  const band = chosenRow?.band ?? trends?.band;
+  const marks = (band || trends) && { band, paths: trends?.paths };
   if (!attribute) return null;
   return html`<section class="card" id="events" aria-labelledby="events-title">
     <h2 id="events-title">The events: <select id="attribute" aria-label="Attribute drawn over time" value=${attribute} onChange=${(e) => setChosen(e.target.value)}>
@@ -35,6 +37,7 @@ export function EventsChart({ source, drawn, palette, chosenRow }) {
     </select></label></div>`}
     <${ProblemBox} problem=${problem} id="events-problem" />
     ${answer && html`<${Chart} ...${answer} lines=${lines} joined label=${`${attribute} over time ${by}`} x="time" palette=${palette} marks=${marks} height=${230} />
-    <p class="note">${answer.groups > answer.lines.length ? `${answer.lines.length} of ${number(answer.groups)} lines, those with the most events. ` : ""}${band ? "The shaded stretch is the window of the chosen row." : ""}</p>`}
+    <p class="note">${answer.groups > answer.lines.length ? `${answer.lines.length} of ${number(answer.groups)} lines, those with the most events. ` : ""}${band ? `The shaded stretch is the window of ${chosenRow ? "the chosen row" : `row ${number(trends.row + 1)}`}.` : ""}</p>`}
+    ${run && html`<${Trends} key=${run.id} run=${run} row=${row} attribute=${attribute} clock=${answer?.clock} onShow=${setTrends} />`}
   </section>`;
 }

@@ -6,7 +6,7 @@ const STEPS = [
   ["#questions", "Start from a question", "Each card brings data and a query that answers it."],
   ["#query", "The query", "Write it here; what is wrong appears beneath. Tab takes a completion, Ctrl+Enter runs the query."],
   ["#data", "Whose events?", "A sample with its columns, or a file of your own: CSV, Parquet or JSON lines. It stays on this machine."],
-  ["#events", "The events", "What the query compares, over time. The window of the chosen row is shaded."],
+  ["#events", "The events", "What the query compares, over time, with some trends of a row drawn on it: a sample, the longest, the steepest. The window of the row is shaded."],
   ["#result", "The answer", "Click a point for its row; drag to zoom, and the table follows. Sort by a column's name, filter, take the rows along."],
   ["#copy", "Take it elsewhere", "As a link, or as a program in Python, for the shell or for Spark."],
 ];

@@ -90,7 +90,8 @@ export function Workbench({ start }) {
       onUpload=${takeUpload} onMapping=${(mapping) => setData({ ...data, mapping })} />
   </div>`;
   const answer = html`<div class="right" key="answer">
-    ${checked.drawn && html`<${EventsChart} source=${source} drawn=${checked.drawn} palette=${palette} chosenRow=${row === null ? null : chosenRow} />`}
+    ${checked.drawn && html`<${EventsChart} source=${source} drawn=${checked.drawn} palette=${palette} chosenRow=${row === null ? null : chosenRow}
+      run=${result !== null && !stale && result.summary.rows > 0 ? result : null} row=${row} />`}
     ${result && html`<${Result} run=${result} stale=${stale} limits=${start.limits} row=${row} onRow=${setRow} palette=${palette} />`}
     ${result && row !== null && html`<${WindowGraph} key=${`${result.id} ${row}`} run=${result} row=${row} limits=${start.limits} drawn=${checked.drawn} />`}
     <${Meaning} plan=${plan} />
