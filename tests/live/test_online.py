@@ -189,6 +189,14 @@ def test_counts_without_conditions_keep_no_event() -> None:
     assert windows.figures().events == 0
 
 
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_years_of_silence_cost_nothing(pieces: int) -> None:
+    times = pa.array([0, 5, 60_000_000_000_000, 60_000_000_000_007], pa.timestamp("ms"))
+    events = pa.table({"type": ["A"] * 4, "time": times, "x": [1, 2, 3, 4]})
+    query = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 20 ms SLIDE 10 ms"
+    assert as_a_bag(rows_of(query, events, pieces)) == as_a_bag(greta.aggregate(events, query).to_pylist())
+
+
 def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
     events = pa.table(
         {

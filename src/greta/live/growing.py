@@ -90,8 +90,10 @@ class LiveGraph:
     @property
     def open_windows(self) -> int:
         """Windows that have a trend, or may get one."""
-        last = int(self.partitions.last.max(initial=_NEVER))
-        return max(0, last - max(self.first, self.program.lowest) + 1) if last > _NEVER else 0
+        parts = self.partitions
+        numbers = parts.all_numbers()
+        last = np.minimum(parts.last[numbers], parts.base[numbers] + self.program.width - 1).max(initial=_NEVER)
+        return max(0, int(last) - max(self.first, self.program.lowest) + 1)
 
     def totals(self) -> dict[str, NDArray[Any]]:
         """Results and totals of all partitions, for plans without comparisons and equalities; windows count from first.
@@ -199,7 +201,9 @@ class LiveGraph:
         """The results of the windows ``[first, last)``."""
         parts, slots, width = self.partitions, self.program.slots, self.program.width
         numbers = parts.all_numbers()
-        last = min(last, int(parts.last[numbers].max(initial=_NEVER)) + 1)
+        # Only lanes have results: a stream may be silent for as many windows as it likes.
+        first = max(first, int(parts.base[numbers].min(initial=ENDLESS)))
+        last = min(last, int(parts.base[numbers].max(initial=_NEVER)) + width)
         partition, window, lanes = [_NONE], [_NONE], [_NONE]
         for w in range(first, last):
             lane = w - parts.base[numbers]
