@@ -168,6 +168,8 @@ def test_a_pattern_becomes_its_tree(text: str, tree: Pattern) -> None:
     [
         ("A.x", X),
         ("NEXT(A).x", Attribute("A", "x", next=True)),
+        ("A.payload.price", Attribute("A", "payload.price")),
+        ('NEXT(A).payload."unit price".x', Attribute("A", "payload.unit price.x", next=True)),
         ("TRUE", Boolean(True)),
         ("false", Boolean(False)),
         ("'it''s'", Text("it's")),

@@ -23,7 +23,31 @@ Events = Any
 
 
 def to_table(events: Events) -> pa.Table:
-    """Read events as an Arrow table without copying columns where their owner lets us."""
+    """Read events as an Arrow table without copying columns where their owner lets us.
+
+    Fields of structures are columns of it, under names like ``payload.price``.
+    """
+    return opened(_read(events))
+
+
+def opened(table: pa.Table) -> pa.Table:
+    """The same events with the fields of structures as columns; a column of such a name stays what it is."""
+    while any(pa.types.is_struct(type_) for type_ in table.schema.types):
+        flat = {field.name for field in table.schema if not pa.types.is_struct(field.type)}
+        parts = [
+            (name, column)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+            if not pa.types.is_struct(column.type)
+        ]
+        for at, field in enumerate(table.schema):
+            if pa.types.is_struct(field.type):
+                fields = table.select([at]).flatten()
+                parts += [(n, c) for n, c in zip(fields.column_names, fields.columns, strict=True) if n not in flat]
+        table = pa.table([column for _, column in parts], names=[name for name, _ in parts])
+    return table
+
+
+def _read(events: Events) -> pa.Table:
     if isinstance(events, pa.Table):
         return _without_views(events)
     if isinstance(events, pa.RecordBatch):

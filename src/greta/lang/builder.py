@@ -290,6 +290,10 @@ class Builder:
         variable = parts[0].value if len(parts) == 3 else None
         return EquivalenceAttribute(variable, parts[-1].value, _span(parts))
 
+    def path(self, parts: Children) -> Word:
+        """A field of a structure has the name that Arrow gives it where the structure is opened."""
+        return Word(".".join(part.value for part in _between_signs(parts)), _span(parts))
+
     def name(self, parts: Children) -> Word:
         token = parts[0]
         if token.type != "QUOTED":

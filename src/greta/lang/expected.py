@@ -142,6 +142,9 @@ def expected_words(stop: Stop) -> str:
     if not left & {"SEQ", "TRUE"} and {"NAME", "NUMBER"} <= left:
         # In RETURN and inside an aggregate, where a value begins: the name is what people miss.
         left -= {"LPAR", "MINUS", "NUMBER"}
+    if stop.last(2).text == ".":
+        # An attribute may be a structure, and go on with a field: nobody misses that.
+        left -= {"DOT"}
     phrases: list[str] = []
     for sign, spoken, phrase in _EXPECTATIONS:
         if sign in left:

@@ -82,11 +82,15 @@ class Aggregate(_PrintedExpression):
     def default_name(self) -> str:
         """Column name where the query gives none.
 
-        >>> Aggregate("SUM", "S", "price").default_name
-        'sum_S_price'
+        >>> Aggregate("SUM", "S", "price").default_name, Aggregate("SUM", "S", "payload.price").default_name
+        ('sum_S_price', 'sum_S_payload_price')
         """
-        parts = (self.function.lower(), self.variable, self.attribute)
-        return "_".join(part for part in parts if part is not None)
+        return "_".join([self.function.lower(), *_words(self.variable, self.attribute)])
+
+
+def _words(variable: str | None, attribute: str | None) -> list[str]:
+    """Parts of a column's name; the field of a structure without its dots, which SQL would read as its own."""
+    return [word.replace(".", "_") for word in (variable, attribute) if word is not None]
 
 
 ValueFunction = Literal["COUNT", "SUM", "MIN", "MAX", "FIRST", "LAST", "DURATION"]
@@ -139,7 +143,7 @@ class TrendAggregate(_PrintedExpression):
                 words.append("minus")
             elif at:
                 words.append("plus")
-            words += [word for word in (part.function.lower(), part.variable, part.attribute) if word is not None]
+            words += [part.function.lower(), *_words(part.variable, part.attribute)]
         return "_".join(words)
 
 
