@@ -84,3 +84,17 @@ def test_what_executors_lack_is_named_with_what_to_do(module: str, word: str) ->
     error: GretaError = missing(module)
     assert word in str(error)
     assert "executor" in str(error)
+
+
+def test_what_spark_raises_during_greta_run_comes_in_a_paragraph() -> None:
+    from pyspark.errors import PySparkException
+
+    from greta.cli.run_spark import told
+
+    with pytest.raises(GretaError, match=r"Spark stopped: Caused by: java\.lang\.Strange: boom") as failure, told():
+        raise PySparkException("Job aborted.\n\tat machinery\nCaused by: java.lang.Strange: boom\n\tat machinery")
+    assert "machinery" not in str(failure.value)
+    with pytest.raises(DataError, match="mine"), told():
+        raise DataError("mine")
+    with pytest.raises(ZeroDivisionError), told():
+        _ = 1 / 0

@@ -45,12 +45,39 @@ def test_a_query_without_groups_and_with_options_works_in_sql(sql: SparkSession)
     assert [row["count"] for row in answer.collect()] == [str(events + events * (events - 1) // 2)]
 
 
+def test_fields_of_structures_and_units_of_time_work_in_sql(sql: SparkSession) -> None:
+    answer = sql.sql("""
+        SELECT * FROM greta_trends(
+            TABLE(SELECT type, unix_millis(time) AS at, struct(price, struct(sector) AS of) AS payload FROM stock),
+            query => 'RETURN "payload.of.sector", COUNT(*), MAX(S.payload.price) PATTERN Stock S+
+                WHERE ["payload.of.sector"] AND S.payload.price > NEXT(S).payload.price
+                GROUP-BY "payload.of.sector" WITHIN 10 seconds',
+            time => 'at', time_unit => 'ms')""")
+    plain = sql.table("stock").selectExpr("type", "timestamp_millis(unix_millis(time)) AS time", "price", "sector")
+    query = (
+        "RETURN sector, COUNT(*), MAX(S.price) PATTERN Stock S+ WHERE [sector] AND S.price > NEXT(S).price "
+        "GROUP-BY sector WITHIN 10 seconds"
+    )
+    assert answer.dtypes[0] == ("window_start", "timestamp")
+    expected = greta.spark.aggregate(plain, query).collect()
+    assert sorted(map(tuple, answer.collect())) == sorted(map(tuple, expected))
+    assert expected
+
+
+def test_events_reach_the_table_function_in_blobs_where_spark_can_pack_them(sql: SparkSession) -> None:
+    from greta.spark.compat import spark_version
+
+    plan = sql.sql(f'EXPLAIN SELECT * FROM greta_trends(TABLE(stock), query => "{paper.Q1}")').collect()[0][0]
+    assert ("ArrowEvalPython" in plan and "explode" in plan) == (spark_version(sql) >= (4, 1))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("TABLE(stock), query => 'RETURN COUNT(*) PATERN Stock S'", "PATTERN"),
         ("TABLE(stock), query => 'RETURN COUNT(*) PATTERN Stock S WHERE S.pirce > 1'", "did you mean price"),
         ("TABLE(stock), query => 'RETURN COUNT(*) PATTERN Stock S', time => 'at'", "no time column"),
+        ("TABLE(stock), query => 'RETURN COUNT(*) PATTERN Stock S', time_unit => 'hours'", "must be one of s, ms"),
         ("'stock', query => 'RETURN COUNT(*) PATTERN Stock S'", "must be a table"),
     ],
 )

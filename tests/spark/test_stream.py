@@ -177,6 +177,21 @@ def test_columns_whose_names_differ_in_case_alone_stay_apart(spark: SparkSession
     )
 
 
+def test_events_that_play_no_part_are_left_out_before_they_are_packed_and_still_move_time_on(
+    spark: SparkSession, stream: Stream
+) -> None:
+    query = FALLING.replace("[company, sector]", "[company, sector] AND S.price > 20")
+    table = trades(200, seed=3)
+    stream.add(table)
+    stream.flush()
+    rows = aggregate_stream(stream.read(spark), query, lateness="5 seconds")
+    plan = rows._jdf.queryExecution().analyzed().toString()
+    assert "20" in plan[plan.index("Filter") : plan.index("EventTimeWatermark")]
+    stream.run(rows)
+    # The last event is of no type that the query names, and closes all windows.
+    assert comparable(stream.rows(spark)) == batch(table, query)
+
+
 def test_late_events_are_dropped_counted_and_kept_aside(spark: SparkSession, stream: Stream) -> None:
     table = trades(200, seed=2)
     early, later, straggler = table.slice(0, 120), table.slice(150), table.slice(120, 30)

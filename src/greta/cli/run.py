@@ -21,7 +21,7 @@ from greta.errors import SetupError
 if TYPE_CHECKING:
     from greta.cli.run_spark import Directory
     from greta.datasets.files import Format as LocalFormat
-    from greta.spark.reading.inputs import Format as SparkFormat
+    from greta.spark.reading.formats import Format as SparkFormat
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 

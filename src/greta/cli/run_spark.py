@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     from greta.cli.trends import Wish
     from greta.engine.job import Numbers
-    from greta.spark.reading.inputs import Format, Malformed
+    from greta.spark.reading.formats import Format
+    from greta.spark.reading.inputs import Malformed
 
 Result = TypeVar("Result")
 
@@ -86,12 +87,14 @@ def answer(
     """
     greta.spark.require_pyspark()
     from greta.spark.batch.cautions import explain_no_rows, look_at_first_rows
+    from greta.spark.batch.files import aggregate_inputs
+    from greta.spark.batch.pipeline import BatchOptions
     from greta.spark.reading.inputs import read_events
     from greta.spark.sessions.building import start
     from greta.spark.sessions.progress import describe
 
     columns = reading.columns
-    with _progress(quiet) as step:
+    with _progress(quiet) as step, told():
         spark = step("starting Spark", lambda: start(cluster.master, cluster.settings, {}), None)
         if cluster.ship:
             step("packing greta", lambda: greta.spark.ship(spark), None)
@@ -114,8 +117,9 @@ def answer(
             picked = partial(
                 greta.spark.trends, events.df, query, time=columns.time, type=columns.type, **wish.arguments()
             )
-            return Answer(step("looking for trends", partial(_telling, picked), spark), events.skipped)
-        rows = greta.spark.aggregate(events.df, query, time=columns.time, type=columns.type, numbers=numbers, cut=cut)
+            return Answer(step("looking for trends", picked, spark), events.skipped)
+        options = BatchOptions.counting(columns.time, columns.type, numbers, cut, skip=reading.malformed == "skip")
+        rows = aggregate_inputs(events.df, events.files, query, options)
         if not events.observations:
             # What is counted while Spark reads is counted by the first job alone.
             look = lambda: look_at_first_rows(events.df, query, time=columns.time, type=columns.type)  # noqa: E731
@@ -126,7 +130,8 @@ def answer(
         table = _collect(rows, most, step, spark)
         if table is not None and not table.num_rows:
             explain_no_rows(events.df, query, time=columns.time, type=columns.type)
-    return Answer(table, events.skipped)
+    ran = directory is not None or table is not None
+    return Answer(table, events.skipped + options.skipped if ran else 0)
 
 
 def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: Step, spark: SparkSession) -> None:
@@ -143,7 +148,7 @@ def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: St
             raise DataError(f"{output}: is there already", hint="replace it with --overwrite") from error
         if no_source(error):
             raise SetupError(f"Spark cannot write {format_}", hint=package_hint()) from error
-        raise _told(error) from error
+        raise
 
 
 def _collect(rows: DataFrame, most: int | None, step: Step, spark: SparkSession) -> pa.Table | None:
@@ -154,27 +159,23 @@ def _collect(rows: DataFrame, most: int | None, step: Step, spark: SparkSession)
 
     ordered = rows.orderBy("window_start", *(name for name in rows.columns if name not in BOUNDS))
     limited = ordered if most is None else ordered.limit(most)
-    try:
-        return step("aggregating", lambda: to_arrow(limited), spark)
-    except Exception as error:
-        raise _told(error) from error
+    table: pa.Table = step("aggregating", lambda: to_arrow(limited), spark)
+    return table
 
 
-def _telling(work: Callable[[], Result]) -> Result:
-    """Do it, and explain what fails."""
+@contextmanager
+def told() -> Iterator[None]:
+    """What Spark raises, in greta's words and without the stack of the machinery in between."""
     try:
-        return work()
+        yield
     except GretaError:
         raise
     except Exception as error:
-        raise _told(error) from error
+        from greta.spark import failures
 
-
-def _told(error: Exception) -> Exception:
-    """The same failure in words, where its cause is one that greta knows."""
-    from greta.spark.failures import explained
-
-    return explained(error) or error
+        if not failures.of_spark(error):
+            raise
+        raise failures.told(error, "Spark", "Spark's own log has more; --conf spark.log.level=WARN shows it") from error
 
 
 Step = Callable[[str, Callable[[], Any], "SparkSession | None"], Any]

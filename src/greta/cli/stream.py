@@ -62,6 +62,15 @@ class OnBadRecord(StrEnum):
     SKIP = "skip"
 
 
+class TimeUnit(StrEnum):
+    """In which unit numbers count the time since 1970."""
+
+    SECONDS = "s"
+    MILLISECONDS = "ms"
+    MICROSECONDS = "us"
+    NANOSECONDS = "ns"
+
+
 class Emit(StrEnum):
     """Which rows come out."""
 
@@ -98,6 +107,9 @@ Schema = Annotated[
     str | None, typer.Option(help="Columns of the input, e.g. 'type STRING, time TIMESTAMP, price DOUBLE'.")
 ]
 TimeColumn = Annotated[str, typer.Option("--time", help="Column with the time.")]
+UnitOfTime = Annotated[
+    TimeUnit | None, typer.Option("--time-unit", help="Unit of times that are numbers and count from 1970.")
+]
 TypeColumn = Annotated[str, typer.Option("--type", help="Column with the event type.")]
 Counting = Annotated[Numbers, typer.Option("--numbers", help="Doubles, or exact integers as digits.")]
 Emitting = Annotated[Emit, typer.Option("--emit", help="Final rows only, or rows of open windows too.")]
@@ -150,6 +162,7 @@ def stream(
     output_format: OutputFormat = Format.PARQUET,
     schema: Schema = None,
     time: TimeColumn = "time",
+    time_unit: UnitOfTime = None,
     type: TypeColumn = "type",  # noqa: A002 - the option's name
     numbers: Counting = Numbers.DOUBLE,
     emit: Emitting = Emit.FINAL,
@@ -220,6 +233,7 @@ def stream(
             lateness=lateness,
             emit=emit.value,
             late_events=late_events,
+            time_unit=None if time_unit is None else time_unit.value,
             bad_records=bad_records.value,
             buckets=buckets,
             checkpoint=checkpoint,

@@ -6,7 +6,7 @@ version than the client's (Spark Connect): what the server must understand is as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -30,6 +30,7 @@ __all__ = [
     "StatefulProcessor",
     "client_version",
     "is_connect",
+    "register_arrow_function",
     "repartition_by_id",
     "require",
     "spark_version",
@@ -43,6 +44,9 @@ _BY_ID = (4, 1)
 """The first Spark with ``repartitionById``."""
 _STATE_BY_ROW = (4, 1)
 """The first Spark with ``transformWithState`` over rows; before, there is one over pandas alone."""
+
+_ARROW_FUNCTIONS = (4, 1)
+"""The first Spark with functions over Arrow columns."""
 
 _STATEFUL = "StatefulProcessor"
 
@@ -175,6 +179,16 @@ def _over_pandas(processor: StatefulProcessor, schema: str) -> StatefulProcessor
             processor.close()
 
     return OverPandas()
+
+
+def register_arrow_function(spark: SparkSession, name: str, function: Callable[..., pa.Array], returns: str) -> bool:
+    """Make a function over Arrow columns known to a session's SQL; False where this Spark has none."""
+    if spark_version(spark) < _ARROW_FUNCTIONS:
+        return False
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    spark.udf.register(name, arrow_udf(function, returns))  # type: ignore[call-overload]
+    return True
 
 
 def to_arrow(df: DataFrame) -> pa.Table:

@@ -114,6 +114,21 @@ def _of_worker(kind: str, text: str) -> GretaError:
     return _KINDS.get(kind, GretaError)(message, hint=hint or None)
 
 
+def told(error: BaseException, what: str, hint: str) -> GretaError:
+    """A failed job as an error in any case: in greta's words where the cause is known, else in its last cause's."""
+    known_cause = explained(error)
+    if known_cause is not None:
+        return known_cause
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
+    return GretaError(f"{what} stopped: {cause[:500]}", hint=hint)
+
+
+def of_spark(error: BaseException) -> bool:
+    """Whether Spark raised it."""
+    return isinstance(error, PySparkException | Py4JError)
+
+
 def missing(module: str) -> SetupError:
     """What to do where the workers lack a module."""
     top = module.partition(".")[0]

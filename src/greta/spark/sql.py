@@ -1,16 +1,18 @@
 """The SQL door: ``SELECT * FROM greta_trends(TABLE(stock), query => '…')``, a table function that knows its columns.
 
 Spark asks ``analyze`` for the output columns while it plans, so mistakes in the query are errors of the SQL text.
-Events reach a table function row by row, which costs far more than the DataFrame door: use that one where speed
-matters.
+A table function gets its events row by row, at some 60 µs each. So ``analyze`` asks for them in blobs: Spark deals the
+events into buckets, an Arrow function makes a blob of each stretch of a bucket, NULL for all rows of it but the first,
+and ``explode`` drops these before they reach the table function. Spark 4.0 has no Arrow functions: rows travel there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 from pyspark.sql.functions import udtf
@@ -18,14 +20,18 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 
 from greta.engine.job import Job, Numbers
 from greta.errors import GretaError
-from greta.spark.wire.columns import Answer, arrow_schema, depart
+from greta.spark.compat import register_arrow_function
+from greta.spark.reading.times import TimeUnit
+from greta.spark.wire.columns import Answer, arrive, arrow_schema, depart, leaves, quoted
+from greta.spark.wire.packing import runs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NAME = "greta_trends"
-_BUCKETS = 64
+_BUCKETS = 32
 _CHUNK_ROWS = 1 << 14
+_MICROSECONDS = {"s": "{} * 1000000", "ms": "{} * 1000", "us": "{}", "ns": "floor({} / 1000)"}
 
 
 @dataclass
@@ -37,7 +43,10 @@ class Analyzed(AnalyzeResult):
 
 
 class Trends:
-    """The table function. Arguments: a table, ``query``, and as in Python ``time``, ``type``, ``numbers``."""
+    """The table function, for events that come as rows.
+
+    Arguments: a table, ``query``, and as in Python ``time``, ``type``, ``numbers``, ``time_unit``.
+    """
 
     defaults: ClassVar[dict[str, str]] = {"time": "time", "type": "type", "numbers": "double"}
 
@@ -55,33 +64,10 @@ class Trends:
         time: AnalyzeArgument | None = None,
         type: AnalyzeArgument | None = None,  # noqa: A002 - the word that every backend uses
         numbers: AnalyzeArgument | None = None,
+        time_unit: AnalyzeArgument | None = None,
     ) -> AnalyzeResult:
         """Columns of the answer, and which columns of the events to hand over, bucket by bucket."""
-        if not events.isTable or not isinstance(events.dataType, T.StructType):
-            raise GretaError("the first argument must be a table", hint=f"{NAME}(TABLE(stock), query => '...')")
-        text = _constant("query", query)
-        options = {
-            name: _constant(name, argument) if argument is not None else Trends.defaults[name]
-            for name, argument in (("time", time), ("type", type), ("numbers", numbers))
-        }
-        kind = cast("Numbers", options["numbers"])
-        schema = arrow_schema(events.dataType)
-        job = Job.bind(text, schema, time=options["time"], type=options["type"], numbers=kind)
-        answer = Answer.of(job, events.dataType)
-        fields = T.StructType(
-            [T.StructField(name, type_) for name, type_ in zip(answer.names, answer.final, strict=True)]
-        )
-        # All partitions of a group must meet, so buckets go by what groups and partitions have in common.
-        shared = [name for name in job.plan.partitioning.common if name in job.plan.group]
-        bucket = f"pmod(xxhash64({', '.join(map(_quoted, shared))}), {_BUCKETS})"
-        return Analyzed(
-            schema=fields,
-            withSinglePartition=not shared,
-            partitionBy=[PartitioningColumn(bucket)] if shared else [],
-            select=[_selected(name, events.dataType[name].dataType, at) for at, name in enumerate(job.columns)],
-            job=job,
-            answer=answer,
-        )
+        return _analyzed(events, query, time, type, numbers, time_unit)[0]
 
     def eval(self, row: Any, *_rest: Any, **_options: Any) -> None:
         """Keep an event."""
@@ -110,6 +96,48 @@ class Trends:
         self._rows = []
 
 
+class PackedTrends(Trends):
+    """The same table function, for events that come in blobs."""
+
+    @staticmethod
+    def analyze(
+        events: AnalyzeArgument,
+        query: AnalyzeArgument,
+        time: AnalyzeArgument | None = None,
+        type: AnalyzeArgument | None = None,  # noqa: A002 - the word that every backend uses
+        numbers: AnalyzeArgument | None = None,
+        time_unit: AnalyzeArgument | None = None,
+    ) -> AnalyzeResult:
+        """Columns of the answer, and how to pack the events."""
+        found, bucket = _analyzed(events, query, time, type, numbers, time_unit)
+        columns = ", ".join(f"{column.name} AS {quoted(column.alias)}" for column in found.select)
+        found.select = [SelectedColumn(f"explode({_PACK}({bucket}, struct({columns})))", "blob")]
+        return found
+
+    def eval(self, row: Any, *_rest: Any, **_options: Any) -> None:
+        """Keep a blob of events."""
+        with pa.ipc.open_stream(row[0]) as reader:
+            for batch in reader:
+                schema = self._job.schema
+                columns = [arrive(column, type_) for column, type_ in zip(batch.columns, schema.types, strict=True)]
+                self._batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+
+
+_PACK = f"{NAME}_pack"
+
+
+def pack_stretches(buckets: pa.Array, events: pa.Array) -> pa.Array:
+    """Rows in order of their bucket → per stretch of a bucket its rows as a blob in the first, NULL in the others."""
+    blobs: list[list[bytes] | None] = [None] * len(buckets)
+    for _, start, stop in runs(np.asarray(buckets.to_numpy(zero_copy_only=False))):
+        batch = pa.RecordBatch.from_struct_array(events.slice(start, stop - start))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        blobs[start] = [sink.getvalue().to_pybytes()]
+    return pa.array(blobs, pa.list_(pa.binary()))
+
+
 def register(spark: SparkSession, name: str = NAME) -> None:
     """Make the table function known to a session's SQL.
 
@@ -122,8 +150,53 @@ def register(spark: SparkSession, name: str = NAME) -> None:
         >>> query = "RETURN COUNT(*) PATTERN A+"
         >>> spark.sql(f"SELECT * FROM greta_trends(TABLE(stock), query => '{query}')")  # doctest: +SKIP
     """
+    packed = register_arrow_function(spark, _PACK, pack_stretches, "array<binary>")
     # Plain rows: Arrow-optimised table functions turn every batch into pandas and back into the same rows.
-    spark.udtf.register(name, udtf(Trends, useArrow=False))  # type: ignore[arg-type]
+    spark.udtf.register(name, udtf(PackedTrends if packed else Trends, useArrow=False))  # type: ignore[arg-type]
+
+
+def _analyzed(
+    events: AnalyzeArgument,
+    query: AnalyzeArgument,
+    time: AnalyzeArgument | None,
+    type_: AnalyzeArgument | None,
+    numbers: AnalyzeArgument | None,
+    time_unit: AnalyzeArgument | None,
+) -> tuple[Analyzed, str]:
+    """What Spark asks for, with the events' columns one by one; and the SQL text of an event's bucket."""
+    if not events.isTable or not isinstance(events.dataType, T.StructType):
+        raise GretaError("the first argument must be a table", hint=f"{NAME}(TABLE(stock), query => '...')")
+    text = _constant("query", query)
+    options = {
+        name: _constant(name, argument) if argument is not None else Trends.defaults[name]
+        for name, argument in (("time", time), ("type", type_), ("numbers", numbers))
+    }
+    unit = None if time_unit is None else _unit(_constant("time_unit", time_unit))
+    columns = leaves(events.dataType)
+    kinds = T.StructType([T.StructField(name, kind) for name, (_, kind) in columns.items()])
+    texts = {name: ".".join(map(quoted, path)) for name, (path, _) in columns.items()}
+    at = options["time"]
+    if unit is not None and at in columns and isinstance(columns[at][1], T.NumericType):
+        texts[at] = f"timestamp_micros(CAST({_MICROSECONDS[unit].format(texts[at])} AS BIGINT))"
+        kinds = T.StructType([T.StructField(f.name, T.TimestampType() if f.name == at else f.dataType) for f in kinds])
+    job = Job.bind(
+        text, arrow_schema(kinds), time=at, type=options["type"], numbers=cast("Numbers", options["numbers"])
+    )
+    answer = Answer.of(job, kinds)
+    fields = T.StructType([T.StructField(name, type_) for name, type_ in zip(answer.names, answer.final, strict=True)])
+    # All partitions of a group must meet, so buckets go by what groups and partitions have in common.
+    shared = [name for name in job.plan.partitioning.common if name in job.plan.group]
+    bucket = f"pmod(xxhash64({', '.join(texts[name] for name in shared)}), {_BUCKETS})" if shared else "0L"
+    selected = [_selected(texts[name], kinds[name].dataType, number) for number, name in enumerate(job.columns)]
+    analyzed = Analyzed(
+        schema=fields,
+        withSinglePartition=not shared,
+        partitionBy=[PartitioningColumn(bucket)] if shared else [],
+        select=selected,
+        job=job,
+        answer=answer,
+    )
+    return analyzed, bucket
 
 
 def _constant(name: str, argument: AnalyzeArgument) -> str:
@@ -132,12 +205,24 @@ def _constant(name: str, argument: AnalyzeArgument) -> str:
     return argument.value
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _unit(text: str) -> TimeUnit:
+    for unit in get_args(TimeUnit):
+        if unit == text:
+            return cast("TimeUnit", unit)
+    raise GretaError(f"time_unit must be one of {', '.join(get_args(TimeUnit))}, not {text!r}")
 
 
-def _selected(name: str, type_: T.DataType, at: int) -> SelectedColumn:
-    text = f"unix_micros({_quoted(name)})" if isinstance(type_, T.TimestampType) else _quoted(name)
+def _selected(text: str, type_: T.DataType, at: int) -> SelectedColumn:
+    match type_:
+        case T.TimestampType():
+            text = f"unix_micros({text})"
+        case T.StringType():
+            # Without the collation that a column may have.
+            text = f"CAST({text} AS STRING)"
+        case T.NullType():
+            text = f"CAST({text} AS BIGINT)"
+        case _:
+            pass
     return SelectedColumn(text, f"c{at}")
 
 

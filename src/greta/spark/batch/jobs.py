@@ -11,6 +11,8 @@ from greta.engine.job import Job
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.batch.ranges import Ranges
+from greta.spark.wire.places import Places
+from greta.spark.wire.records import BadRecords
 
 CODE = pa.int16()
 """How an event type travels where its name need not; the code after the last known type stands for all others."""
@@ -19,13 +21,13 @@ SLAB = "\x00slab"
 """Column with the number of an event's time range, where ranges overlap; no DataFrame has such a name."""
 
 SHARE = "\x00share"
-"""Column with the number of a partition's share: the top bits of its key's hash.
+"""Column with the number of a partition's share: its part of the keys.
 
 A share is always in one task. Parts of a group are summed per share first, and shares at the end, so doubles are
 added in one order however many tasks there are.
 """
 
-SHARE_BITS = 8
+SHARES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class SparkJob:
     tasks: int
     direct: bool
     """Whether no group of the only query has parts of a window in two tasks, so that rows need not meet again."""
+    bad_records: BadRecords = "stop"
+    """What happens to events without a readable time."""
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -79,12 +83,18 @@ class SparkJob:
 
     @property
     def wire(self) -> list[str]:
-        """Columns in the order in which they travel to be packed, before one place per channel.
-
-        A place is a number: the event type's code above the lowest ``SHARE_BITS`` bits, and in these the share of the
-        event's partition. Every column costs the JVM more than all work on it does.
-        """
+        """Columns in the order in which they travel to be packed, before one place per channel."""
         return [name for name in self.schema.names if name != self.type or self.types is None]
+
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """The types of all attributes by which events are shared out."""
+        return [self.schema.field(name).type for channel in self.channels for name in channel.common]
+
+    @property
+    def places(self) -> Places:
+        """What the place of an event in a channel tells: its share of the keys, and its type unless all have one."""
+        return Places(SHARES, None if self.one_type else self.types)
 
     @property
     def one_type(self) -> bool:

@@ -8,7 +8,7 @@ memory depends on how many events are open at once, and not on how many it reads
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from greta.engine.job import WINDOW, Job
 from greta.engine.queries import spread
-from greta.engine.tables import contiguous
-from greta.kernels.sorting import argsort, order_by_group
-from greta.spark.batch.jobs import SHARE, SHARE_BITS, SLAB, Channel, SparkJob
+from greta.engine.tables import as_type, contiguous
+from greta.spark.batch.jobs import SHARE, SLAB, Channel, SparkJob
 from greta.spark.batch.ranges import Ranges
 from greta.spark.wire.columns import arrive, depart, neutral
+from greta.spark.wire.packing import CHUNK_ROWS, binary, chunks, cuts, order_by_part
+from greta.spark.wire.places import decoded_types
+from greta.spark.wire.records import readable_rows
 from greta.spark.wire.workers import tell_of_compilation
 
 Int = NDArray[np.int64]
@@ -32,7 +34,6 @@ Int = NDArray[np.int64]
 BLOBS = pa.schema([("task", pa.int32()), ("channel", pa.int32()), ("slab", pa.int64()), ("blob", pa.binary())])
 """How packed rows travel: to which task, what they are, where they stand, and the rows."""
 
-_CHUNK_ROWS = 1 << 18
 _BLOB_BYTES = 1 << 15
 """Spark hands blobs to Python by the ten thousand, so this bounds a task's memory as well."""
 _ENOUGH_ROWS = 1 << 20
@@ -41,38 +42,43 @@ _ENOUGH_ROWS = 1 << 20
 def pack_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[pa.RecordBatch]:
     """Events → blobs per channel and task, those of two ranges in both."""
     tell_of_compilation()
-    for table in _chunks(batches, _CHUNK_ROWS):
-        columns = dict(zip(job.wire, table.columns, strict=False))
-        yield from (
-            _pack_channel(columns, table.column(len(job.wire) + at), at, channel, job)
-            for at, channel in enumerate(job.channels)
-        )
+    for table in chunks(batches):
+        columns = {
+            name: arrive(contiguous(table.column(at)), job.schema.field(name).type) for at, name in enumerate(job.wire)
+        }
+        places = [table.column(len(job.wire) + at).to_numpy() for at in range(len(job.channels))]
+        good = readable_rows(columns, job.time, job.jobs[0].clock, job.bad_records)
+        if good is not None:
+            yield bad_batch(int(len(good) - np.count_nonzero(good)))
+            columns = {name: column.filter(pa.array(good)) for name, column in columns.items()}
+            places = [place[good] for place in places]
+        yield from pack_channels(columns, places, job)
 
 
-def _chunks(batches: Iterable[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        if rows >= size:
-            yield pa.Table.from_batches(held).combine_chunks()
-            held, rows = [], 0
-    if rows:
-        yield pa.Table.from_batches(held).combine_chunks()
+def bad_batch(count: int) -> pa.RecordBatch:
+    """So many events without a readable time: a row without a blob, counted and left out before the shuffle."""
+    return pa.RecordBatch.from_pylist([{"task": 0, "channel": 0, "slab": count, "blob": None}], BLOBS)
+
+
+def pack_channels(
+    columns: Mapping[str, pa.Array], places: Sequence[NDArray[np.integer]], job: SparkJob
+) -> Iterator[pa.RecordBatch]:
+    """Events → blobs, with the place of each event in each channel."""
+    for at, (channel, place) in enumerate(zip(job.channels, places, strict=True)):
+        yield _pack_channel(columns, place, at, channel, job)
 
 
 def _pack_channel(
-    columns: dict[str, pa.ChunkedArray], places: pa.ChunkedArray, number: int, channel: Channel, job: SparkJob
+    columns: Mapping[str, pa.Array],
+    places: NDArray[np.integer],
+    number: int,
+    channel: Channel,
+    job: SparkJob,
 ) -> pa.RecordBatch:
-    place = places.to_numpy()
-    code = (place >> SHARE_BITS).astype(np.int16)
-    share = (place & ((1 << SHARE_BITS) - 1)).astype(np.int64)
+    share, code = job.places.split(places)
     rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:
-        first, last = _ranges_of(
-            arrive(contiguous(columns[job.time]), job.schema.field(job.time).type), channel.ranges, job
-        )
+        first, last = _ranges_of(columns[job.time], channel.ranges, job)
         if (first == last).all():
             slab = first
         else:
@@ -84,7 +90,7 @@ def _pack_channel(
     if channel.types is not None and job.types is not None and len(channel.types) < len(job.types):
         kept = np.isin(code[rows], list(channel.types))
         rows, slab, task = rows[kept], slab[kept], task[kept]
-    order = _by_task_and_slab(task, slab)
+    order = order_by_part(task, slab)
     rows, slab, task = rows[order], slab[order], task[order]
     packed = job.packed_schema(channel)
     take = pa.array(rows)
@@ -95,8 +101,8 @@ def _pack_channel(
         if name == SLAB:
             return pa.array(slab)
         if name == job.type and job.types is not None:
-            return pa.array(code[rows])
-        return arrive(contiguous(columns[name]).take(take), type_)
+            return pa.array(code[rows].astype(np.int16))
+        return as_type(columns[name].take(take), type_)
 
     arrays = [column(name, type_) for name, type_ in zip(packed.names, packed.types, strict=True)]
     return _blobs(pa.RecordBatch.from_arrays(arrays, schema=packed), task, slab, number)
@@ -108,48 +114,23 @@ def _ranges_of(time: pa.Array, ranges: Ranges, job: SparkJob) -> tuple[Int, Int]
     return ranges.number(clock.read(pa.chunked_array([time]), job.time), clock)
 
 
-def _by_task_and_slab(task: Int, slab: Int) -> Int:
-    if not len(task):
-        return np.empty(0, dtype=np.int64)
-    low, high = int(slab.min()), int(slab.max())
-    width = high - low + 1
-    size = width * (int(task.max()) + 1)
-    if size < 2**62:
-        code = task * width + (slab - low)
-        if size <= 4 * len(task) + 1024:
-            return order_by_group(code.astype(np.int32), size, np.arange(len(code)))[1]
-        return argsort(code)
-    return np.lexsort((slab, task))
-
-
 def _blobs(batch: pa.RecordBatch, task: Int, slab: Int, number: int) -> pa.RecordBatch:
     """Cut sorted rows where the task changes, and into small buffers, which Java moves faster than large ones."""
     if not batch.num_rows:
         return pa.RecordBatch.from_pylist([], BLOBS)
-    starts = np.flatnonzero(np.diff(task, prepend=-1))
-    ends = np.append(starts[1:], batch.num_rows)
-    size = max(1, _BLOB_BYTES * batch.num_rows // max(1, batch.nbytes))
-    cuts = np.concatenate([np.arange(start, end, size) for start, end in zip(starts, ends, strict=True)])
-    stops = np.append(cuts[1:], batch.num_rows)
+    starts, stops = cuts(task, max(1, _BLOB_BYTES * batch.num_rows // max(1, batch.nbytes)))
     blobs = [
-        batch.slice(start, stop - start).serialize() for start, stop in zip(cuts.tolist(), stops.tolist(), strict=True)
+        batch.slice(start, stop - start).serialize()
+        for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)
     ]
     return pa.RecordBatch.from_arrays(
         [
-            pa.array(task[cuts].astype(np.int32)),
-            pa.array(np.full(len(cuts), number, dtype=np.int32)),
-            pa.array(slab[cuts]),
-            _binary(blobs),
+            pa.array(task[starts].astype(np.int32)),
+            pa.array(np.full(len(starts), number, dtype=np.int32)),
+            pa.array(slab[starts]),
+            binary(blobs),
         ],
         schema=BLOBS,
-    )
-
-
-def _binary(blobs: list[pa.Buffer]) -> pa.Array:
-    sizes = np.array([blob.size for blob in blobs], dtype=np.int64)
-    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
-    return pa.BinaryArray.from_buffers(
-        pa.binary(), len(blobs), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(blobs))]
     )
 
 
@@ -221,10 +202,10 @@ def _events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[tuple[
     kinds = [(job.packed_schema(channel), partial(_slabs, channel=channel, job=job)) for channel in job.channels]
     for number, table in _swept(batches, kinds):
         if job.one_type:
-            table = table.append_column(job.type, _decode(pa.array(np.zeros(len(table), dtype=np.int8)), job))
+            table = table.append_column(job.type, decoded_types(np.zeros(len(table), dtype=np.int8), job.types or ()))
         elif job.types is not None:
             at = table.schema.get_field_index(job.type)
-            table = table.set_column(at, job.type, _decode(contiguous(table.column(at)), job))
+            table = table.set_column(at, job.type, decoded_types(table.column(at).to_numpy(), job.types))
         yield job.channels[number], table
 
 
@@ -235,10 +216,6 @@ def _slabs(batch: pa.RecordBatch, channel: Channel, job: SparkJob) -> Int:
     if channel.ranges.overlap:
         return np.asarray(batch.column(SLAB).to_numpy())
     return _ranges_of(batch.column(job.time), channel.ranges, job)[0]
-
-
-def _decode(codes: pa.Array, job: SparkJob) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(codes, pa.array([*(job.types or ()), None], pa.string()))
 
 
 def answer_directly(batches: Iterable[pa.RecordBatch], job: SparkJob, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -270,7 +247,7 @@ def _pack_partials(parts: pa.Table, number: int, job: SparkJob) -> pa.RecordBatc
     # Equal groups of a window must meet: by window where there are many, else by group.
     place = window if plan.window is not None else _hash_groups(parts, len(plan.group))
     task = place % job.tasks
-    order = _by_task_and_slab(task, window)
+    order = order_by_part(task, window)
     batch = parts.take(pa.array(order)).combine_chunks().to_batches()[0]
     return _blobs(batch, task[order], window[order], number)
 
@@ -308,4 +285,4 @@ def _windows(batch: pa.RecordBatch) -> Int:
 
 def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
     """Batches under the names that Spark expects."""
-    return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(_CHUNK_ROWS))
+    return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(CHUNK_ROWS))

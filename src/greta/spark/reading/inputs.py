@@ -9,40 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import unquote, urlparse
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.datasets.inputs import Input
-from greta.datasets.loaders import TimeUnit
 from greta.errors import DataError
 from greta.spark.compat import client_version
 from greta.spark.failures import explained, met, no_source
+from greta.spark.reading.formats import COMPRESSED, CORRUPT, Format, format_in, format_of, text_options
+from greta.spark.reading.parquet import Files
+from greta.spark.reading.times import TimeUnit, with_times
+from greta.spark.wire.columns import named, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.readwriter import DataFrameReader
 
-Format = Literal["parquet", "csv", "json", "orc", "delta"]
 Malformed = Literal["fail", "skip"]
 
-_ENDINGS: dict[str, Format] = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
-_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".xz")
-_CORRUPT = "_corrupt_record"
 _FILE = "_greta_file"
 _SHOWN = 3
 
@@ -53,6 +44,8 @@ class Events:
 
     df: DataFrame
     observations: tuple[Observation, ...] = ()
+    files: tuple[Files, ...] | None = None
+    """The inputs, where all are Parquet files and hold the events as ``df`` has them: tasks may read them then."""
 
     @property
     def skipped(self) -> int:
@@ -78,55 +71,30 @@ def read_events(
     Times that are text are read as time stamps, numbers as times since 1970 where ``time_unit`` says in which unit.
     """
     parts, observations = [], []
+    files: list[Files] | None = []
     for source in sources:
         df, observation = _read(spark, source, format, schema, malformed)
+        as_stored = (format or guess_format(source.path)) == "parquet"
+        found = Files(df, source.event_type)
         if source.event_type is not None:
             df = df.withColumn(type, F.lit(source.event_type))
-        parts.append(_with_times(df, time, time_unit))
+        timed = with_times(df, time, time_unit, text=True)
+        files = [*files, found] if files is not None and as_stored and timed is df else None
+        parts.append(timed)
         if observation is not None:
             observations.append(observation)
     try:
-        joined = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
+        joined = opened(reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts))
     except AnalysisException as error:
         raise DataError(f"the inputs do not go together: {_first_line(error)}") from error
-    return Events(joined, tuple(observations))
-
-
-def _with_times(df: DataFrame, time: str, unit: TimeUnit | None) -> DataFrame:
-    """The time column as time stamps where it is text, or numbers in a unit."""
-    kind = next((field.dataType for field in df.schema.fields if field.name == time), None)
-    column = F.col("`" + time.replace("`", "``") + "`")
-    if isinstance(kind, T.StringType):
-        return df.withColumn(
-            time, (column if unit is None else _since_1970(column.cast("double"), unit)).cast("timestamp")
-        )
-    if unit is None or kind is None:
-        return df
-    if not isinstance(kind, T.NumericType):
-        raise DataError(
-            f"column {time} holds time stamps already ({kind.simpleString()})", hint="leave --time-unit out"
-        )
-    return df.withColumn(time, _since_1970(column, unit))
-
-
-def _since_1970(number: Column, unit: TimeUnit) -> Column:
-    """Time stamps, cut to microseconds: that is as fine as time gets in Spark."""
-    if unit == "ns":
-        return F.timestamp_micros(F.floor(number / 1_000).cast("bigint"))
-    return F.timestamp_micros(F.round(number * {"s": 1_000_000, "ms": 1_000, "us": 1}[unit]).cast("bigint"))
+    return Events(joined, tuple(observations), None if files is None else tuple(files))
 
 
 def guess_format(path: str) -> Format | None:
-    """The format that a path's ending names."""
-    name = path
-    for ending in _COMPRESSED:
-        name = name.removesuffix(ending)
-    found = _ENDINGS.get(PurePosixPath(name).suffix.lower())
+    """The format that a path's ending names, or those of the files in it."""
+    found = format_of(path)
     if found is None and Path(path).is_dir():
-        if (Path(path) / "_delta_log").is_dir():
-            return "delta"
-        files = [file for file in sorted(Path(path).iterdir()) if file.name[0] not in "._"]
-        return next((known for file in files if (known := guess_format(file.name))), None)
+        return "delta" if (Path(path) / "_delta_log").is_dir() else format_in(Path(path))
     return found
 
 
@@ -148,25 +116,24 @@ def _read(
 def _read_text(
     spark: SparkSession, path: str, format_: str, schema: str | None, malformed: Malformed
 ) -> tuple[DataFrame, Observation | None]:
-    reader = spark.read.format(format_).option("columnNameOfCorruptRecord", _CORRUPT)
+    reader = spark.read.format(format_).options(**text_options(format_, path))
     if format_ == "csv":
         # Rows are judged whole, not by the columns that a query happens to read.
-        reader = reader.option("header", True).option("enforceSchema", False).option("columnPruning", False)
-        reader = reader.option("sep", "\t" if path.endswith(".tsv") else ",")
+        reader = reader.option("enforceSchema", False).option("columnPruning", False)
     fields = _fields(reader, path, format_, schema)
-    columns = [F.col("`" + name.replace("`", "``") + "`") for name in fields.names]
-    df = reader.schema(fields.add(_CORRUPT, T.StringType())).load(path)
+    columns = [named(name) for name in fields.names]
+    df = reader.schema(fields.add(CORRUPT, T.StringType())).load(path)
     if malformed == "fail":
         _refuse_malformed(df)
-        return df.drop(_CORRUPT), None
+        return df.drop(CORRUPT), None
     observation = Observation()
     counted = df.observe(
         observation,
-        F.count(F.col(_CORRUPT)).alias("malformed"),
+        F.count(F.col(CORRUPT)).alias("malformed"),
         # Spark converts only columns that something asks for, and finds wrong values only in these.
         F.max(F.xxhash64(*columns)).alias("judged"),
     )
-    return counted.where(F.col(_CORRUPT).isNull()).drop(_CORRUPT), observation
+    return counted.where(F.col(CORRUPT).isNull()).drop(CORRUPT), observation
 
 
 def _fields(reader: DataFrameReader, path: str, format_: str, schema: str | None) -> T.StructType:
@@ -175,7 +142,7 @@ def _fields(reader: DataFrameReader, path: str, format_: str, schema: str | None
         return _in_file_order(given, reader.load(path).columns) if format_ == "csv" else given
     if format_ == "csv":
         reader = reader.option("inferSchema", True)
-    found = [field for field in reader.load(path).schema.fields if field.name != _CORRUPT]
+    found = [field for field in reader.load(path).schema.fields if field.name != CORRUPT]
     if not found:
         raise DataError(f"{path}: not a single row can be read as {format_}")
     return T.StructType(found)
@@ -194,7 +161,7 @@ def _in_file_order(given: T.StructType, header: list[str]) -> T.StructType:
 
 def _refuse_malformed(df: DataFrame) -> None:
     with_file = df.withColumn(_FILE, F.col("_metadata.file_path"))
-    bad = with_file.where(F.col(_CORRUPT).isNotNull())
+    bad = with_file.where(F.col(CORRUPT).isNotNull())
     # Spark refuses to look at the corrupt column alone, so all columns stay in.
     try:
         first = bad.limit(_SHOWN).collect()
@@ -202,7 +169,7 @@ def _refuse_malformed(df: DataFrame) -> None:
         raise explained(error) or error from None
     if not first:
         return
-    lines = [f"  {_place(row[_FILE], row[_CORRUPT])}: {row[_CORRUPT][:200]}" for row in first]
+    lines = [f"  {_place(row[_FILE], row[CORRUPT])}: {row[CORRUPT][:200]}" for row in first]
     raise DataError(
         "the input has rows that cannot be read:\n" + "\n".join(lines),
         hint="mend them, give the columns' types with --schema, or leave such rows out with --malformed skip",
@@ -213,7 +180,7 @@ def _place(url: str, record: str) -> str:
     """``file:line`` where the file is at hand, else the file."""
     parsed = urlparse(url)
     file = Path(unquote(parsed.path))
-    if parsed.scheme in ("", "file") and file.is_file() and file.suffix not in _COMPRESSED:
+    if parsed.scheme in ("", "file") and file.is_file() and file.suffix not in COMPRESSED:
         wanted = record.strip()
         with file.open(encoding="utf-8", errors="replace") as text:
             for number, line in enumerate(text, start=1):

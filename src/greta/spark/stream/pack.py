@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.snapshots import from_bytes, to_bytes
-from greta.engine.stream_jobs import StreamJob, readable, relevant
-from greta.engine.tables import contiguous
-from greta.errors import DataError
+from greta.engine.stream_jobs import StreamJob, relevant
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.columns import arrive, depart, neutral
+from greta.spark.wire.packing import chunks, order_by_part, runs
+from greta.spark.wire.places import Places
+from greta.spark.wire.records import BadRecords, readable_rows
 
-BadRecords = Literal["stop", "skip"]
+Int = NDArray[np.int64]
 
 PACKED = pa.schema([("bucket", pa.int32()), ("blob", pa.binary()), ("bad", pa.int64())])
 PACKED_DDL = "bucket INT, blob BINARY, bad BIGINT"
@@ -42,12 +41,11 @@ class Packer:
 
     jobs: tuple[StreamJob, ...]
     places: tuple[str, ...]
-    """Per job the input column with its hash bucket, plus the type's number times ``buckets``."""
-    types: tuple[str, ...] | None
-    """Event types by number, any other beyond them; None: the type travels as a column of its own."""
+    """Per job the input column with the places of its events."""
+    spread: Places
+    """What the places tell: the bucket, and the event type unless it travels as a column of its own."""
     schema: pa.Schema
     """The engine's types of the other input columns."""
-    buckets: int
     bad_records: BadRecords
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,29 +54,31 @@ class Packer:
             keys = [
                 self._key(at, number)
                 for at, job in enumerate(self.jobs)
-                for number in range(self.buckets if job.common else 1)
+                for number in range(self.spread.parts if job.common else 1)
             ]
             yield _packed(keys, [b""] * len(keys), [0] * len(keys))
-        for table in _gathered(batches):
+        for table in chunks(batches, _MOST_ROWS):
             yield self._pack(table)
 
     def _pack(self, batch: pa.Table) -> pa.RecordBatch:
         columns = [arrive_column(batch.column(f.name), f.type) for f in self.schema]
         table = pa.table(columns, schema=self.schema)
         job = self.jobs[0]
-        if self.types is not None:
-            table = table.append_column(job.type, _named(contiguous(batch.column(self.places[0])), self))
-        good = readable(table.column(job.time), job.clock)
-        bad = int(len(good) - np.count_nonzero(good))
-        if bad:
-            if self.bad_records == "stop":
-                self._refuse(table, good)
+        if self.spread.types is not None:
+            _, codes = self.spread.split(batch.column(self.places[0]).to_numpy())
+            table = table.append_column(job.type, self.spread.decoded(codes))
+        good = readable_rows(
+            dict(zip(table.column_names, table.columns, strict=True)), job.time, job.clock, self.bad_records
+        )
+        bad = 0
+        if good is not None:
+            bad = int(len(good) - np.count_nonzero(good))
             batch, table = batch.filter(pa.array(good)), table.filter(pa.array(good))
         keys: list[int] = []
         blobs: list[bytes] = []
         for at, (job, place) in enumerate(zip(self.jobs, self.places, strict=True)):
-            numbers = batch.column(place).to_numpy() % self.buckets
-            for number, part in _by_bucket(job, table, numbers):
+            buckets, _ = self.spread.split(batch.column(place).to_numpy())
+            for number, part in _by_bucket(job, table, buckets):
                 keys.append(self._key(at, number))
                 blobs.append(to_bytes(part))
         if bad and not keys:
@@ -86,14 +86,7 @@ class Packer:
         return _packed(keys, blobs, [bad, *[0] * (len(keys) - 1)] if keys else [])
 
     def _key(self, job: int, number: int) -> int:
-        return bucket_keys(len(self.jobs) * self.buckets)[job * self.buckets + number]
-
-    def _refuse(self, table: pa.Table, good: NDArray[np.bool_]) -> None:
-        row = table.slice(int(np.argmin(good)), 1).to_pylist()[0]
-        raise DataError(
-            f"an event has no readable time in column {self.jobs[0].time!r}: {row}",
-            hint="mend or remove the record, or skip and count such records with bad_records='skip'",
-        )
+        return bucket_keys(len(self.jobs) * self.spread.parts)[job * self.spread.parts + number]
 
 
 def _is_first_task() -> bool:
@@ -103,45 +96,21 @@ def _is_first_task() -> bool:
     return context is not None and context.partitionId() == 0
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    parts: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        parts.append(batch)
-        rows += batch.num_rows
-        if rows >= _MOST_ROWS:
-            yield pa.Table.from_batches(parts)
-            parts, rows = [], 0
-    if rows:
-        yield pa.Table.from_batches(parts)
-
-
-def _named(places: pa.Array, packer: Packer) -> pa.Array:
-    """Event types by the numbers that came with the buckets."""
-    assert packer.types is not None
-    numbers = places.to_numpy() // packer.buckets
-    other = numbers >= len(packer.types)
-    return pa.DictionaryArray.from_arrays(
-        pa.array(numbers, pa.int32(), mask=other), pa.array(packer.types, pa.string())
-    )
-
-
 def arrive_column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     """A travelling column in the engine's type."""
     return pa.chunked_array([arrive(chunk, type_) for chunk in column.chunks], type=type_)
 
 
-def _by_bucket(job: StreamJob, table: pa.Table, numbers: NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
+def _by_bucket(job: StreamJob, table: pa.Table, parts: Int) -> Iterator[tuple[int, pa.Table]]:
     kept, rows = relevant(job, table)
     if not kept.num_rows:
         return
-    numbers = numbers[rows]
-    order = np.argsort(numbers, kind="stable")
-    numbers = numbers[order]
-    ordered = kept.take(pa.array(order)) if len(numbers) and numbers[0] != numbers[-1] else kept
-    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    for low, high in pairwise(cuts):
-        yield int(numbers[low]), ordered.slice(low, high - low)
+    parts = parts[rows]
+    order = order_by_part(parts)
+    parts = parts[order]
+    ordered = kept.take(pa.array(order)) if parts[0] != parts[-1] else kept
+    for part, start, stop in runs(parts):
+        yield part, ordered.slice(start, stop - start)
 
 
 def _packed(keys: list[int], blobs: list[bytes], bad: list[int]) -> pa.RecordBatch:

@@ -23,15 +23,19 @@ from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.compat import transform_with_state
+from greta.spark.reading.times import TimeUnit, with_times
 from greta.spark.sessions.cores import choose_state_partitions
 from greta.spark.stream.behind import WATERMARK, carry_watermark
 from greta.spark.stream.carrier import carry_map, carry_state
 from greta.spark.stream.checkpoint import claim, stream_layout
-from greta.spark.stream.pack import PACKED_DDL, BadRecords, Packer, Unpacker
+from greta.spark.stream.pack import PACKED_DDL, Packer, Unpacker
 from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
-from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, outgoing
+from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, opened, outgoing
+from greta.spark.wire.filters import fractions, useful
+from greta.spark.wire.places import Places, coded_types
 from greta.spark.wire.queries import merged_columns
+from greta.spark.wire.records import BadRecords, require_known, unreadable
 
 Emit = Literal["final", "update"]
 
@@ -56,6 +60,7 @@ def aggregate_stream(
     lateness: str | None = None,
     emit: Emit = "final",
     late_events: str | LateEvents | None = None,
+    time_unit: TimeUnit | None = None,
     bad_records: BadRecords = "stop",
     buckets: int = BUCKETS,
     checkpoint: str | None = None,
@@ -84,6 +89,8 @@ def aggregate_stream(
         late_events: A directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
             micro-batch) that workers call, again where a task is repeated. Only the columns that the query reads are
             there.
+        time_unit: The unit in which times that are numbers count from 1970: ``s``, ``ms``, ``us`` or ``ns``; it takes
+            ``lateness`` too.
         bad_records: ``"stop"`` at an event without a readable time, or ``"skip"`` and count it.
         buckets: How many parts the partitions are dealt into, and so the most tasks that work at a time. Like the
             query's columns it is fixed by the checkpoint.
@@ -98,9 +105,10 @@ def aggregate_stream(
         A streaming DataFrame of rows.
     """
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
-    _require(bad_records in get_args(BadRecords), f"bad_records must be 'stop' or 'skip', not {bad_records!r}")
+    require_known(bad_records)
     _require(buckets > 0, f"buckets is {buckets}; it must be at least 1")
     _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame", hint="use aggregate for a batch")
+    df = with_times(opened(df), time, time_unit)
     labels, queries = labelled(query)
     schema = arrow_schema(df.schema)
     bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
@@ -195,42 +203,41 @@ def _packed(
     df: DataFrame, jobs: tuple[StreamJob, ...], schema: pa.Schema, buckets: int, bad_records: BadRecords
 ) -> DataFrame:
     kinds = {field.name: field.dataType for field in df.schema.fields}
-    types = _types(jobs)
+    # Under contiguous semantics events of all types are stored, under their names.
+    contiguous = any(job.plan.semantics is Semantics.CONTIGUOUS for job in jobs)
+    spread = Places(buckets, None if contiguous else coded_types(jobs))
     needed = dict.fromkeys(name for job in jobs for name in job.schema.names)
-    if types is not None:
+    if spread.types is not None:
         del needed[jobs[0].type]
     keys = {job.common: f"greta_place_{at}" for at, job in enumerate(jobs)}
-    places = [_place(common, jobs[0].type, types, buckets).alias(name) for common, name in keys.items()]
-    selected = df.select(*(outgoing(name, kinds[name]).alias(name) for name in needed), *places)
+    places = [spread.column(common, jobs[0].type).alias(name) for common, name in keys.items()]
+    selected = _useful(df, jobs).select(*(outgoing(name, kinds[name]).alias(name) for name in needed), *places)
     packer = Packer(
         jobs,
         tuple(keys[job.common] for job in jobs),
-        types,
+        spread,
         pa.schema([schema.field(name) for name in needed]),
-        buckets,
         bad_records,
     )
     return selected.mapInArrow(carry_map(packer), PACKED_DDL)
 
 
-def _types(jobs: tuple[StreamJob, ...]) -> tuple[str, ...] | None:
-    """The event types that matter, where nothing else of a type does: then its number travels instead of its name."""
-    if any(job.type in job.plan.attributes or job.plan.semantics is Semantics.CONTIGUOUS for job in jobs):
-        return None
-    return tuple(dict.fromkeys(name for job in jobs for name in job.plan.event_types))
+def _useful(df: DataFrame, jobs: tuple[StreamJob, ...]) -> DataFrame:
+    """Only rows that can play a part, and those that have no readable time and must be met as such.
 
-
-def _place(common: tuple[str, ...], type_: str, types: tuple[str, ...] | None, buckets: int) -> Column:
-    """An event's bucket, plus its type's number times the number of buckets: one column is cheaper than two."""
-    bucket = F.lit(0).cast("bigint")
-    if common:
-        bucket = F.pmod(F.xxhash64(*(named(name) for name in common)), F.lit(buckets))
-    if types is not None:
-        number = F.lit(len(types))
-        for at, name in reversed(list(enumerate(types))):
-            number = F.when(named(type_) == name, F.lit(at)).otherwise(number)
-        bucket = bucket + number * F.lit(buckets)
-    return bucket.cast("int")
+    The condition speaks of the watermark's own column, so Spark keeps it above the watermark: events that play no part
+    still move time on.
+    """
+    condition = useful(
+        [job.plan for job in jobs], jobs[0].type, fractions(field for job in jobs for field in job.schema)
+    )
+    if condition is None:
+        return df
+    time = jobs[0].time
+    bad = unreadable(time, df.schema[time].dataType)
+    if _EVENT_TIME in df.columns:
+        bad = bad | F.col(_EVENT_TIME).isNull()
+    return df.where(condition | bad)
 
 
 def _figures(jobs: tuple[StreamJob, ...]) -> list[Column]:

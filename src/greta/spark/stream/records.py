@@ -17,12 +17,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
+from greta.spark.reading.formats import CORRUPT
 from greta.spark.wire.columns import named
 
 TEXT = "greta_json"
 """The column with the text of records that are not decoded yet."""
-CORRUPT = "greta_corrupt_record"
-"""The column with the text of records that cannot be decoded."""
 
 _KINDS: dict[type[T.DataType], pa.DataType] = {
     T.BooleanType: pa.bool_(),

@@ -179,12 +179,8 @@ def explained(failure: Exception) -> GretaError:
     """Why a stream stopped, without the stack of the machinery in between."""
     if no_source(failure):
         return no_connector()
-    known_cause = failures.explained(failure)
-    if known_cause is not None:
-        return known_cause
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else "no reason given")
-    return GretaError(
-        f"the stream stopped: {cause[:500]}",
-        hint="once the cause is mended, start it again with the same checkpoint: it goes on where it stopped",
+    return failures.told(
+        failure,
+        "the stream",
+        "once the cause is mended, start it again with the same checkpoint: it goes on where it stopped",
     )

@@ -9,7 +9,7 @@ kafka:HOST:PORT/TOPIC      JSON objects as values, through Spark's own connector
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pyspark
@@ -20,11 +20,13 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.errors import DataError, SetupError
 from greta.spark.failures import no_source
+from greta.spark.reading.formats import CORRUPT, format_in, format_of, text_options
 from greta.spark.reading.paths import local_path
+from greta.spark.reading.times import with_times
 from greta.spark.stream.behind import without_watermark
-from greta.spark.stream.pack import BadRecords
-from greta.spark.stream.records import CORRUPT, TEXT, decoded
+from greta.spark.stream.records import TEXT, decoded
 from greta.spark.wire.columns import named
+from greta.spark.wire.records import BadRecords
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -33,8 +35,6 @@ Format = Literal["parquet", "csv", "json"]
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """Spark's connector; its version is Spark's own."""
-
-_ENDINGS: dict[str, Format] = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,7 @@ class Source:
         if directory is not None and not directory.is_dir():
             raise DataError(f"there is no directory {directory}", hint="create it first; files may come later")
         form = self.format or _format_in(directory, self.place)
-        options = {"recursiveFileLookup": "true", "columnNameOfCorruptRecord": CORRUPT}
-        options |= {"header": "true"} if form == "csv" else {}
+        options = {"recursiveFileLookup": "true"} | text_options(form)
         options |= {"ignoreCorruptFiles": str(self.bad_records == "skip").lower()} if form == "parquet" else {}
         if self.schema is not None:
             schema = _columns(self.schema)
@@ -99,12 +98,10 @@ class Source:
         kinds = {field.name: field.dataType for field in df.schema.fields}
         if self.time not in kinds:
             return df.drop(CORRUPT)
-        time = named(self.time)
-        if isinstance(kinds[self.time], T.StringType):
-            time = F.try_to_timestamp(time)
+        df = with_times(df, self.time, None, text=True)
         if CORRUPT in kinds:
-            time = F.when(F.col(CORRUPT).isNull(), time)
-        return df.withColumn(self.time, time).drop(CORRUPT)
+            df = df.withColumn(self.time, F.when(F.col(CORRUPT).isNull(), named(self.time)))
+        return df.drop(CORRUPT)
 
 
 def _columns(text: str) -> T.StructType:
@@ -118,11 +115,11 @@ def _columns(text: str) -> T.StructType:
 
 def _format_in(directory: Path | None, place: str) -> Format:
     """The format of a directory's files, where they are on this machine; Parquet elsewhere."""
+    found = format_of(place) if directory is None else format_in(directory, nested=True)
+    if found == "parquet" or found == "csv" or found == "json":
+        return found
     if directory is None:
-        return _ENDINGS.get(PurePosixPath(place).suffix, "parquet")
-    for file in sorted(directory.rglob("*")):
-        if file.suffix in _ENDINGS and not file.name.startswith((".", "_")):
-            return _ENDINGS[file.suffix]
+        return "parquet"
     raise DataError(
         f"{directory} has no .parquet, .csv, .json or .jsonl file to learn the columns from",
         hint="name them with --format and --schema, e.g. --format json --schema 'type STRING, time TIMESTAMP'",

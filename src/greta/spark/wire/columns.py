@@ -45,6 +45,38 @@ def arrow_type(type_: T.DataType) -> pa.DataType:
     return _PLAIN.get(type(type_), _UNUSABLE)
 
 
+def leaves(schema: T.StructType) -> dict[str, tuple[tuple[str, ...], T.DataType]]:
+    """All columns, and in place of a structure its fields: by name, the path to each and its type.
+
+    A field is named ``payload.price``, unless a column has this very name.
+    """
+    flat: dict[str, tuple[tuple[str, ...], T.DataType]] = {
+        field.name: ((field.name,), field.dataType) for field in schema.fields if not _is_struct(field)
+    }
+    for field in schema.fields:
+        if isinstance(field.dataType, T.StructType):
+            for name, (path, type_) in leaves(field.dataType).items():
+                flat.setdefault(f"{field.name}.{name}", ((field.name, *path), type_))
+    return flat
+
+
+def _is_struct(field: T.StructField) -> bool:
+    return isinstance(field.dataType, T.StructType)
+
+
+def opened(df: DataFrame) -> DataFrame:
+    """The same rows with the fields of structures as columns; Spark reads those that something asks for."""
+    if not any(map(_is_struct, df.schema.fields)):
+        return df
+    columns = leaves(df.schema).items()
+    return df.select(
+        *(
+            named(name) if path == (name,) else F.col(".".join(map(quoted, path))).alias(name)
+            for name, (path, _) in columns
+        )
+    )
+
+
 def arrow_schema(schema: T.StructType) -> pa.Schema:
     """All columns of a DataFrame as the engine sees them."""
     return pa.schema([(field.name, arrow_type(field.dataType)) for field in schema.fields])
@@ -52,7 +84,12 @@ def arrow_schema(schema: T.StructType) -> pa.Schema:
 
 def named(name: str) -> Column:
     """The column of exactly this name, dots and backticks included."""
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL reads it, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def outgoing(name: str, type_: T.DataType) -> Column:

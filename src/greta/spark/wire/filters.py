@@ -6,11 +6,12 @@ meaning is left out, and the engine judges the rows that come through.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
@@ -30,6 +31,7 @@ from greta.lang.nodes import (
 )
 from greta.plan.nodes import AttributeType, Plan
 from greta.spark.wire.columns import named
+from greta.spark.wire.relevance import Conditions, variables_by_type
 
 _COMPARE: dict[str, Callable[[Any, Any], Column]] = {
     "=": lambda left, right: left == right,
@@ -48,7 +50,9 @@ _CALCULATE: dict[str, Callable[[Any, Any], Column]] = {
 _NUMBERS = (AttributeType.INTEGER, AttributeType.FLOAT)
 
 
-Conditions = tuple[Expression, ...]
+def fractions(fields: Iterable[pa.Field]) -> frozenset[str]:
+    """The attributes that are decimals with digits after the point."""
+    return frozenset(field.name for field in fields if pa.types.is_decimal(field.type) and field.type.scale > 0)
 
 
 def useful(plans: Sequence[Plan], type_: str, decimals: Collection[str] = ()) -> Column | None:
@@ -78,10 +82,7 @@ def useful(plans: Sequence[Plan], type_: str, decimals: Collection[str] = ()) ->
 
 def _of_some_variable(plans: Sequence[Plan], type_: str, kinds: Mapping[str, AttributeType]) -> list[Column]:
     """What the rows that some variable takes have in common: their type, then conditions that depend on it."""
-    takes: dict[str, dict[Conditions, None]] = {}
-    for plan in plans:
-        for variable in plan.variables:
-            takes.setdefault(variable.event_type, {})[plan.local_conditions(variable.name)] = None
+    takes = variables_by_type(plans)
     of_type = named(type_).isin(*takes)
     if all(() in choices for choices in takes.values()):
         return [of_type]

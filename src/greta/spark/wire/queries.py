@@ -10,10 +10,10 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 from greta.engine.queries import QUERY, Label, common_columns
 from greta.spark.wire.columns import Answer
 
+Merged = tuple[pa.Array, pa.Schema, tuple[T.DataType, ...]]
 
-def merged_columns(
-    labels: Sequence[Label], answers: Sequence[Answer]
-) -> tuple[pa.Array, pa.Schema, tuple[T.DataType, ...]]:
+
+def merged_columns(labels: Sequence[Label], answers: Sequence[Answer]) -> Merged:
     """(labels, travelling columns of all queries, their final types)"""
     columns = [dict(zip(a.names, zip(a.travelling.types, a.final, strict=True), strict=True)) for a in answers]
     common = common_columns(labels, columns, lambda types: types[1].simpleString())

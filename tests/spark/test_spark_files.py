@@ -1,0 +1,282 @@
+"""Tasks that read Parquet by themselves give the rows of Spark's reader, or leave the files to it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import greta
+import greta.spark
+from greta.datasets import cluster, paper, stock, traffic
+from greta.errors import DataError, GretaError, SchemaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+FALLS = (
+    "RETURN sector, COUNT(*), SUM(S.price) PATTERN Stock S+ WHERE [company, sector] AND S.price > NEXT(S).price "
+    "GROUP-BY sector WITHIN 1 minute SLIDE 20 seconds"
+)
+
+
+def plan(df: DataFrame) -> str:
+    return str(df._jdf.queryExecution().executedPlan().toString())
+
+
+def by_tasks(df: DataFrame) -> bool:
+    """Whether tasks read the files, and Spark does not."""
+    return "FileScan" not in plan(df)
+
+
+def answers(spark: SparkSession, place: Path, query: Any, **options: Any) -> tuple[DataFrame, list[str], list[str]]:
+    """The DataFrame of the files' door, its rows, and those of the DataFrame door, to the last bit."""
+    read = greta.spark.aggregate_files(spark, place, query, **options)
+    through_spark = greta.spark.aggregate(spark.read.parquet(str(place)), query, **options)
+    assert read.schema == through_spark.schema
+    return read, *(sorted(map(repr, df.toArrow().to_pylist())) for df in (read, through_spark))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_files_read_by_tasks_give_the_rows_of_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    events, query = [
+        (stock(3_000, companies=20, rate=8, ties=0.3, seed=seed), paper.Q1),
+        (traffic(3_000, expressways=1, seed=seed), paper.Q3),
+        (cluster(3_000, mappers=3, jobs=3, measurements=20, rate=30, seed=seed), paper.Q2),
+    ][seed]
+    for at in range(3):
+        pq.write_table(events.slice(at * 1_000, 1_000), tmp_path / f"{at}.parquet", row_group_size=300)
+    read, here, there = answers(spark, tmp_path, query)
+    assert by_tasks(read)
+    assert here == there
+    assert here
+
+
+def test_several_queries_read_the_files_once(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(stock(1_000, companies=5, rate=8, seed=1), tmp_path / "a.parquet", row_group_size=400)
+    rising = FALLS.replace("[company, sector] AND S.price >", "[sector] AND S.price <")
+    contiguous = "RETURN COUNT(*) PATTERN Halt H+ SEMANTICS contiguous WITHIN 1 minute"
+    queries = {"falls": FALLS, "rises": rising, "halts": contiguous}
+    assert plan(greta.spark.aggregate_files(spark, tmp_path, queries)).count("Range (0") == 1
+    read, here, there = answers(spark, tmp_path, queries)
+    assert by_tasks(read)
+    assert here == there
+
+
+def test_columns_of_every_type_come_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    from datetime import UTC, date, datetime
+
+    rows = [
+        {
+            "type": ["A", "B", None][at % 3],
+            "time": datetime(2024, 1, 1, 0, 0, at % 50, 123, tzinfo=UTC),
+            "day": date(2024, 1, 1 + at % 3),
+            "text": [None, "", "Zoë", "x" * 40][at % 4],
+            "whole": at - 30,
+            "small": at % 7,
+            "number": [float("nan"), -0.0, 1.5, None][at % 4],
+            "money": Decimal(at) / 4,
+            "truth": [True, False, None][at % 3],
+        }
+        for at in range(60)
+    ]
+    types = pa.schema(
+        [
+            ("type", pa.dictionary(pa.int8(), pa.string())),
+            ("time", pa.timestamp("ms", "Europe/Berlin")),
+            ("day", pa.date32()),
+            ("text", pa.large_string()),
+            ("whole", pa.int64()),
+            ("small", pa.int16()),
+            ("number", pa.float32()),
+            ("money", pa.decimal128(12, 3)),
+            ("truth", pa.bool_()),
+        ]
+    )
+    pq.write_table(pa.Table.from_pylist(rows, types), tmp_path / "a.parquet", row_group_size=20)
+    query = (
+        "RETURN day, text, COUNT(*), MIN(A.money), MAX(A.time), MIN(A.day), SUM(A.small), MAX(A.number) PATTERN A+ "
+        "WHERE [day, text] AND A.whole < NEXT(A).whole AND A.whole > -20 GROUP-BY day, text "
+        "WITHIN 20 seconds SLIDE 10 seconds"
+    )
+    read, here, there = answers(spark, tmp_path, query)
+    assert by_tasks(read)
+    assert here == there
+    assert here
+    keyed = "RETURN COUNT(*), MAX(A.text) PATTERN A+ WHERE [truth, number, small] WITHIN 20 seconds"
+    read, here, there = answers(spark, tmp_path, keyed, numbers="exact")
+    assert by_tasks(read)
+    assert here == there
+    assert here
+
+
+def test_row_groups_without_a_useful_event_are_not_read(tmp_path: Path, spark: SparkSession) -> None:
+    from greta.engine.job import Job
+    from greta.spark.reading.parquet import Files, Wanted, plan_portions
+
+    table = pa.table(
+        {
+            "type": ["A"] * 10 + ["B"] * 10 + ["A"] * 10,
+            "time": list(range(30)),
+            "x": [float(at) for at in range(30)],
+            "k": [None] * 5 + ["k"] * 25,
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=5)
+    df = spark.read.parquet(str(tmp_path))
+    kinds = {field.name: field.dataType for field in df.schema.fields}
+
+    def groups(query: str) -> list[int]:
+        job = Job.bind(query, table.schema)
+        wanted = Wanted({name: kinds[name] for name in job.schema.names}, (job.plan,), "type")
+        portions = plan_portions([Files(df)], wanted, 3)
+        assert portions is not None
+        return sorted(number for hand in portions for portion in hand for number in portion.groups)
+
+    assert groups("RETURN COUNT(*) PATTERN A+") == [0, 1, 4, 5]
+    assert groups("RETURN COUNT(*) PATTERN A+ WHERE [k]") == [1, 4, 5]
+    assert groups("RETURN COUNT(*) PATTERN A+ WHERE A.x >= 25") == [5]
+    assert groups("RETURN COUNT(*) PATTERN A+ WHERE A.x < 5 OR A.x = 22.0") == [0, 4]
+    assert groups("RETURN COUNT(*) PATTERN A+ WHERE 7 > A.x AND A.k = 'k'") == [1]
+    assert groups("RETURN COUNT(*) PATTERN SEQ(A+, B)") == [0, 1, 2, 3, 4, 5]
+    assert groups("RETURN COUNT(*) PATTERN C+") == []
+    assert groups("RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous WHERE [k] AND A.x < 0") == [1, 2, 3, 4, 5]
+    assert greta.spark.aggregate_files(spark, tmp_path, "RETURN COUNT(*) PATTERN C+").collect() == []
+    for query in ("RETURN COUNT(*), SUM(A.x) PATTERN A+ WHERE [k] AND A.x > 6", "RETURN COUNT(*) PATTERN B"):
+        read, here, there = answers(spark, tmp_path, query)
+        assert by_tasks(read)
+        assert here == there
+
+
+def test_files_that_differ_are_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    events = stock(300, companies=3, rate=8, seed=2)
+    lacking, parted = tmp_path / "lacking", tmp_path / "parted"
+    lacking.mkdir()
+    pq.write_table(events, lacking / "a.parquet")
+    pq.write_table(events.drop_columns(["price"]), lacking / "b.parquet")
+    read, here, there = answers(spark, lacking, FALLS)
+    assert not by_tasks(read)
+    assert here == there
+    (parted / "sector=S").mkdir(parents=True)
+    pq.write_table(events.drop_columns(["sector"]), parted / "sector=S" / "a.parquet")
+    read, here, there = answers(spark, parted, FALLS)
+    assert not by_tasks(read)
+    assert here == there
+    assert here
+
+
+def test_mistakes_are_the_same_as_with_spark_and_name_the_file(spark: SparkSession, tmp_path: Path) -> None:
+    from greta.spark.failures import explained
+
+    with pytest.raises(DataError, match="no such path"):
+        greta.spark.aggregate_files(spark, tmp_path / "nowhere", FALLS)
+    with pytest.raises(DataError, match="no Parquet files"):
+        greta.spark.aggregate_files(spark, tmp_path, FALLS)
+    with pytest.raises(GretaError, match="no paths"):
+        greta.spark.aggregate_files(spark, [], FALLS)
+    pq.write_table(stock(300, companies=3, rate=8, seed=2), tmp_path / "a.parquet")
+    with pytest.raises(SchemaError, match="prize"):
+        greta.spark.aggregate_files(spark, tmp_path, FALLS.replace("price", "prize"))
+    rows = greta.spark.aggregate_files(spark, tmp_path, FALLS)
+    (tmp_path / "a.parquet").unlink()
+    with pytest.raises(Exception, match="has gone") as failure:
+        rows.collect()
+    assert "a.parquet: the file was there" in str(explained(failure.value))
+
+
+def test_events_without_a_time_are_refused_with_their_file_or_skipped_and_counted(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from pyspark.sql import Observation
+
+    from greta.spark.failures import explained
+
+    table = pa.table(
+        {"type": ["A"] * 6 + ["B"], "time": [1.0, None, 3.0, -1.0, float("nan"), 6.0, None], "k": ["x"] * 7}
+    )
+    pq.write_table(table, tmp_path / "bad.parquet")
+    query = "RETURN k, COUNT(*) PATTERN A+ WHERE [k] GROUP-BY k WITHIN 10 seconds"
+    df = spark.read.parquet(str(tmp_path))
+    for rows, place in (
+        (greta.spark.aggregate_files(spark, tmp_path, query), "bad.parquet: an event"),
+        (greta.spark.aggregate(df, query), "'k': 'x'"),
+    ):
+        with pytest.raises(Exception, match="no readable time") as failure:
+            rows.collect()
+        message = str(explained(failure.value))
+        assert place in message
+        assert "bad_records='skip'" in message
+    for door in (
+        lambda **o: greta.spark.aggregate_files(spark, tmp_path, query, **o),
+        lambda **o: greta.spark.aggregate(df, query, **o),
+    ):
+        observation = Observation()
+        assert [row["count"] for row in door(bad_records="skip", observation=observation).collect()] == [7.0]
+        # The B is none of the query's events.
+        assert observation.get["bad_records"] == 3
+        assert [row["count"] for row in door(bad_records="skip").collect()] == [7.0]
+    with pytest.raises(GretaError, match="'stop' or 'skip'"):
+        greta.spark.aggregate(df, query, bad_records="perhaps")  # type: ignore[arg-type]
+
+
+def test_fields_of_structures_are_attributes_in_every_door(spark: SparkSession, tmp_path: Path) -> None:
+    events = stock(400, companies=4, rate=8, seed=4)
+    nested = pa.table(
+        {
+            "type": events["type"],
+            "time": events["time"],
+            "payload": pa.StructArray.from_arrays(
+                [
+                    events["price"].combine_chunks(),
+                    pa.StructArray.from_arrays([events["sector"].combine_chunks()], ["sector"]),
+                ],
+                ["price", "of"],
+            ),
+        }
+    )
+    pq.write_table(nested, tmp_path / "a.parquet")
+    falls = (
+        "RETURN sector, COUNT(*), MAX(S.price) AS top PATTERN Stock S+ WHERE [sector] AND S.price > NEXT(S).price "
+        "GROUP-BY sector WITHIN 1 minute"
+    )
+    query = falls.replace("S.price", "S.payload.price").replace("NEXT(S).price", "NEXT(S).payload.price")
+    query = query.replace("sector", '"payload.of.sector"')
+
+    def plain(table: pa.Table) -> list[str]:
+        return sorted(repr(list(row.values())[2:]) for row in table.to_pylist())
+
+    expected = plain(greta.aggregate(events, falls))
+    assert expected
+    assert plain(greta.aggregate(nested, query)) == expected
+    assert plain(greta.spark.aggregate(spark.read.parquet(str(tmp_path)), query).toArrow()) == expected
+    assert plain(greta.spark.aggregate_files(spark, tmp_path, query).toArrow()) == expected
+
+
+@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
+def test_numbers_in_a_unit_are_times_since_1970(
+    spark: SparkSession, tmp_path: Path, unit: Any, per_second: int
+) -> None:
+    from datetime import UTC, datetime
+
+    first = 1_700_000_000
+    table = pa.table({"type": ["A"] * 4, "time": [(first + at) * per_second + (unit == "ns") for at in range(4)]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    query = "RETURN COUNT(*), MIN(A.time) AS first PATTERN A+ WITHIN 1 minute"
+    df = spark.read.parquet(str(tmp_path))
+    for answer in (
+        greta.spark.aggregate(df, query, time_unit=unit),
+        greta.spark.aggregate_files(spark, tmp_path, query, time_unit=unit),
+    ):
+        (row,) = answer.toArrow().to_pylist()
+        assert row["count"] == 15.0
+        assert row["first"].astimezone(UTC) == datetime.fromtimestamp(first, UTC)
+    with pytest.raises(GretaError, match="must be one of"):
+        greta.spark.aggregate(df, query, time_unit="hours")  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="not numbers in a unit"):
+        greta.spark.aggregate(df.selectExpr("type", "timestamp_seconds(0) AS time"), query, time_unit="s")
