@@ -2,6 +2,7 @@
 
 import pytest
 
+import greta
 from greta.studio import samples
 from support.axe import violations
 from support.browser import CHROMIUM, DRIVER, MISSING, Page
@@ -10,6 +11,14 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None or DRIVER is None, reason=MISSING),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    """Let the kernels of trends be compiled here: the page waits for them, its tests do not."""
+    events = [{"type": "A", "time": time, "x": float(time)} for time in range(4)]
+    for pick in ("sample", "longest"):
+        greta.trends(events, "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x", n=2, pick=pick)
 
 
 DOWN, END, HOME = "\ue015", "\ue010", "\ue011"
