@@ -327,7 +327,7 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
     if overlap < _WORTH_SHARING:
         return 1
     if (automaton.states.indexes[:, KIND] == FREE).all():
-        tick_bytes = ties * len(automaton.states.state) * max(number_bytes, 8)
+        tick_bytes = max(1, ties * len(automaton.states.state)) * max(number_bytes, 8)
         return max(1, min(longest, _MOST_FREE_LANES, _TICK_BYTES // tick_bytes))
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))
