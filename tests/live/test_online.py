@@ -141,7 +141,7 @@ def test_values_that_no_double_stands_for_are_computed_at_the_close(strange: flo
     prices[300] = strange
     type_ = pa.float64() if strange == float("inf") else pa.int64()
     if type_ == pa.int64():
-        prices = [int(price) + 2**53 if row == 300 else int(price) for row, price in enumerate(prices)]
+        prices = [2**53 + 1 if row == 300 else int(price) for row, price in enumerate(prices)]
     events = events.set_column(at, "price", pa.array(prices, type_))
     query = FALLS.replace("60 seconds SLIDE 7 seconds", "10 seconds SLIDE 2 seconds")
     windows = engine(query, events)

@@ -15,12 +15,14 @@ from greta.engine.compiling import without_telling
 from greta.engine.frames import Cut
 from greta.engine.job import Job, Numbers
 from greta.engine.tables import to_table
+from greta.engine.trends import trends
 
-Part = Literal["usual", "exact", "selection"]
+Part = Literal["usual", "exact", "selection", "trends"]
 PARTS: dict[Part, str] = {
     "usual": "counting in doubles",
     "exact": "exact counts",
     "selection": "event selection",
+    "trends": "showing trends",
 }
 """What there is to compile, in the order in which people need it."""
 
@@ -32,6 +34,9 @@ _SLIDING = "WITHIN 4 seconds SLIDE 1 second"
 
 def warm(part: Part) -> None:
     """Run queries over two events each, so that the kernels of one part are compiled or loaded."""
+    if part == "trends":
+        _warm_trends()
+        return
     semantics = "SEMANTICS skip-till-next-match" if part == "selection" else ""
     for where, windows in (("[g]", _SLIDING), ("[g] AND A.x < NEXT(A).x", _SLIDING), ("[g]", "")):
         query = f"RETURN g, COUNT(*) PATTERN A+ {semantics} WHERE {where} GROUP-BY g {windows}"
@@ -42,6 +47,15 @@ def warm(part: Part) -> None:
             continue
         table = to_table([event | {"range": number} for number, event in enumerate(_TIMED)])
         Job.bind(query, table.schema, numbers=numbers).partials(table, Cut(column="range", windows=4))
+
+
+def _warm_trends() -> None:
+    """Show trends in the ways that the studio offers, which would not wait for a compiler."""
+    for windows in (_SLIDING, ""):
+        value = "MIN(LAST(A.x) - FIRST(A.x)) AS steepest"
+        query = f"RETURN g, COUNT(*), {value} PATTERN A+ WHERE [g] AND A.x > NEXT(A).x GROUP-BY g {windows}"
+        for pick in ("sample", "longest", "steepest"):
+            trends(_TIMED, query, n=2, pick=pick)
 
 
 def main() -> None:

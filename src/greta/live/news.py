@@ -24,7 +24,8 @@ from greta.plan.flows import Code, Position, Weight
 
 Int = NDArray[np.int64]
 
-_EXACT = 2.0**53
+_EXACT = 2**53
+"""Integers up to this are doubles without a loss."""
 _NEVER = -(2**62)
 
 
@@ -48,7 +49,7 @@ def _extremes(columns: Columns, code: Code) -> NDArray[np.float64]:
     null = -code.sign * np.inf
     if pa.types.is_integer(array.type):
         whole = without_nulls(array, 0)
-        if np.abs(whole.astype(np.float64)).max(initial=0) > _EXACT:
+        if int(whole.max(initial=0)) > _EXACT or int(whole.min(initial=0)) < -_EXACT:
             raise Surprise(f"integers of {code.attribute} are beyond 2^53")
         return np.where(without_nulls(array.is_null(), False), null, whole)
     values = without_nulls(array.cast(pa.float64()), null)
