@@ -76,3 +76,9 @@ def test_many_events_of_one_time_in_many_windows_take_bounded_memory() -> None:
     assert 1 <= at_once <= 2**28 // (8 * ties)
     assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 1) == 4096
     assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 10**9) == 1
+
+
+def test_one_side_of_an_and_may_match_nothing_in_windows_that_overlap() -> None:
+    events = stamps([0, 1_000, 2_000, 3_000])
+    query = "RETURN COUNT(*) PATTERN A AND A a1+ WITHIN 6 seconds SLIDE 2 seconds"
+    assert aggregate(events, query).equals(aggregate(events, query, strategy="graph"))
