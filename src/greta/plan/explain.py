@@ -115,6 +115,7 @@ class Explanation:
 
 
 def _template(template: Template, plan: Plan) -> dict[str, Any]:
+    """A template as JSON has it: states, transitions with their links, and negatives with their places."""
     names = state_names(template)
     return {
         "pattern": print_pattern(template.pattern),
