@@ -17,15 +17,15 @@ import greta
 QUERY = "RETURN {} PATTERN S+ WHERE S.price > NEXT(S).price"
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """Processor time of the fastest of three runs, after one that loads kernels."""
-    run()
-    taken = []
-    for _ in range(3):
-        began = process_time()
-        run()
-        taken.append(process_time() - began)
-    return min(taken)
+def seconds(runs: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, float]:
+    """Processor time of the fastest of some runs, after one that loads kernels; in turn, to share noise."""
+    taken: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(1 + rounds):
+        for name, run in runs.items():
+            began = process_time()
+            run()
+            taken[name].append(process_time() - began)
+    return {name: min(times[1:]) for name, times in taken.items()}
 
 
 def main() -> None:
@@ -34,12 +34,19 @@ def main() -> None:
     price = np.random.default_rng(1).integers(0, 100_000, count)
     names = pa.DictionaryArray.from_arrays(np.zeros(count, dtype=np.int8), ["S"])
     events = pa.table({"type": names, "time": np.arange(count), "price": price})
-    in_doubles = seconds(lambda: greta.aggregate(events, QUERY.format("COUNT(*)")))
-    in_bits = seconds(lambda: greta.aggregate(events, QUERY.format("LOG2(COUNT(*)) AS bits")))
-    print(f"{count:,} events: counting in doubles {in_doubles:.3f} s, with exponents {in_bits:.3f} s")
+    plain = QUERY.format("COUNT(*)")
+    taken = seconds(
+        {
+            "doubles": lambda: greta.aggregate(events, plain),
+            "exponents": lambda: greta.aggregate(events, QUERY.format("LOG2(COUNT(*)) AS bits")),
+            "sample": lambda: greta.trends(events, plain, n=5, pick="sample"),
+            "longest": lambda: greta.trends(events, plain, n=5, pick="longest"),
+        }
+    )
+    print(f"{count:,} events: counting in doubles {taken['doubles']:.3f} s, with exponents {taken['exponents']:.3f} s")
     for pick in ("sample", "longest"):
-        taken = seconds(lambda pick=pick: greta.trends(events, QUERY.format("COUNT(*)"), n=5, pick=pick))  # type: ignore[misc]
-        print(f"5 trends, {pick}: {taken:.3f} s, {taken / in_doubles:.1f} × doubles, {taken / in_bits:.1f} × scaled")
+        ratios = f"{taken[pick] / taken['doubles']:.1f} × doubles, {taken[pick] / taken['exponents']:.1f} × exponents"
+        print(f"5 trends, {pick}: {taken[pick]:.3f} s, {ratios}")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from greta.kernels import conditions as op
+from greta.kernels.draw import _relative
 from greta.kernels.layout import EQUALS, Conditions, Operands
-from greta.kernels.walk import _relative
 
 T, F, N = 1.0, 0.0, math.nan
 TRUTH = {"true": T, "false": F, "null": N}

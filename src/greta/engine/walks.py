@@ -28,12 +28,14 @@ from greta.engine.row_choice import Row, matching
 from greta.engine.run import Execution
 from greta.kernels import nearest as near
 from greta.kernels.broad import scaled
+from greta.kernels.draw import draw
 from greta.kernels.layers import find_layers, settle
 from greta.kernels.layout import END, START
 from greta.kernels.numbers import Trace
+from greta.kernels.onward import has_sums, look_onward
 from greta.kernels.propagate import Results, propagate
 from greta.kernels.stores import doubles
-from greta.kernels.walk import Walkable, draw, enumerate_trends
+from greta.kernels.walk import Walkable, enumerate_trends
 from greta.lang.nodes import Semantics
 from greta.plan.measures import Measure, build_flow
 
@@ -138,8 +140,11 @@ class Walks:
         return tuple(zip(times, trend.rows, places, strict=True))
 
     def _slack(self, part: Part) -> float:
-        finite = part.graph.maxima[np.isfinite(part.graph.maxima)]
-        return _ROUNDING * float(np.abs(finite).max(initial=0.0))
+        maxima = part.graph.maxima
+        ends = np.array([maxima.min(initial=0.0), maxima.max(initial=0.0)])
+        if not np.isfinite(ends).all():
+            ends = maxima[np.isfinite(maxima)]
+        return _ROUNDING * float(np.abs(ends).max(initial=0.0))
 
     def _best_of(self, part: Part, n: int, slack: float) -> Iterator[tuple[float, Trend]]:
         """Level by level of values."""
@@ -197,10 +202,14 @@ class Walks:
         )
         if plan.semantics is Semantics.ANY:
             results = Results(np.zeros((1, words)), np.empty((1, slots), dtype=kind), np.zeros(1, dtype=np.uint8))
-            whole = np.zeros(1, dtype=np.int64)
-            propagate(
-                one.automaton, one.input, one.lanes, whole, 1, blank, results, np.empty(0), np.empty((0, 0)), trace
-            )
+            if has_sums(one.automaton):
+                whole_window = results.words if self.counted else results.maxima
+                whole_window[0] = look_onward(one.automaton, one.input, one.lanes, self.counted, trace)
+            else:
+                whole = np.zeros(1, dtype=np.int64)
+                propagate(
+                    one.automaton, one.input, one.lanes, whole, 1, blank, results, np.empty(0), np.empty((0, 0)), trace
+                )
             event, state, counts, maxima = _in_order(trace, variable_of)
             graph = Walkable(
                 event,

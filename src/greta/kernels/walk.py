@@ -36,11 +36,7 @@ from greta.kernels.layout import (
 )
 from greta.kernels.steps import CLEAR, JOIN, LOWER, PUT, RAISE, RAISE_IF
 
-_STEP = 2.0**512
 _NOTHING = -math.inf
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 class Walkable(NamedTuple):
@@ -74,7 +70,7 @@ class Found(NamedTuple):
 
 
 @inner
-def _follows(graph: Walkable, automaton: Automaton, input_: Input, v: int, w: int, stack: NDArray[np.float64]) -> bool:
+def follows(graph: Walkable, automaton: Automaton, input_: Input, v: int, w: int, stack: NDArray[np.float64]) -> bool:
     """Whether vertex ``w`` may come right after ``v``."""
     link = graph.link[graph.state[v], graph.state[w]]
     if link < 0:
@@ -88,73 +84,9 @@ def _follows(graph: Walkable, automaton: Automaton, input_: Input, v: int, w: in
 
 
 @inner
-def _too_far(graph: Walkable, v: int, w: int) -> bool:
+def too_far(graph: Walkable, v: int, w: int) -> bool:
     """Whether neither ``w`` nor anything later can follow ``v``."""
     return graph.layer.shape[0] > 0 and v >= 0 and graph.layer[w] > graph.layer[v] + 1
-
-
-@inner
-def _uniform(random: NDArray[np.uint64]) -> float:
-    """The next random number in [0, 1), by SplitMix64."""
-    random[0] += _GOLDEN
-    bits = random[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * _MIX_1
-    bits = (bits ^ (bits >> np.uint64(27))) * _MIX_2
-    bits ^= bits >> np.uint64(31)
-    return float(bits >> np.uint64(11)) * 2.0**-53
-
-
-@inner
-def _relative(mantissa: float, exponent: float, unit: float) -> float:
-    """A count in the unit of another one's exponent; what is too small to matter is 0."""
-    if exponent == unit:
-        return mantissa
-    if exponent == unit - 1.0:
-        return mantissa / _STEP
-    return 0.0 if exponent < unit else mantissa * _STEP
-
-
-@kernel
-def draw(
-    graph: Walkable,
-    automaton: Automaton,
-    input_: Input,
-    total: NDArray[np.float64],
-    random: NDArray[np.uint64],
-    path: Int,
-) -> int:
-    """Draw one of ``total`` (mantissa, exponent) trends, each as likely as any other; its length in ``path``.
-
-    What follows is taken in proportion to how many trends go on from it; there are most of them at the earliest
-    vertices, so few have to be looked at.
-    """
-    stack = np.empty(STACK, dtype=np.float64)
-    mantissa, exponent = total[0], total[1]
-    length = 0
-    v = -1
-    while input_.events.stop[0] == 0:
-        rest = _uniform(random) * mantissa
-        if v >= 0 and graph.ends[v] != 0:
-            rest -= _relative(1.0, 0.0, exponent)
-            if rest < 0.0:
-                return length
-        chosen = -1
-        w = (v if v >= 0 else graph.event.shape[0]) - 1
-        while w >= 0 and not _too_far(graph, v, w):
-            follows = graph.starts[w] != 0 if v < 0 else _follows(graph, automaton, input_, v, w, stack)
-            if follows:
-                chosen = w
-                rest -= _relative(graph.counts[w, 0], graph.counts[w, 1], exponent)
-                if rest < 0.0:
-                    break
-            w -= 1
-        if chosen < 0:
-            return length
-        v = chosen
-        path[length] = v
-        length += 1
-        mantissa, exponent = graph.counts[v, 0], graph.counts[v, 1]
-    return length
 
 
 @kernel
@@ -185,9 +117,11 @@ def enumerate_trends(
     members = np.empty((depth_limit + 1, graph.variable.shape[0]), dtype=np.int64)
     sizes = np.empty(depth_limit + 1, dtype=np.int64)
     at = np.empty(depth_limit + 2, dtype=np.int64)
-    add = np.full((depth_limit + 2, slots), _NOTHING)
-    cap = np.full((depth_limit + 2, slots), math.inf)
-    rest = np.full(depth_limit + 2, _NOTHING)
+    # A prefix has its own set when it grows; memory that no prefix is as long for is never touched.
+    add = np.empty((depth_limit + 2, slots))
+    cap = np.empty((depth_limit + 2, slots))
+    rest = np.empty(depth_limit + 2)
+    add[0], cap[0], rest[0] = _NOTHING, math.inf, _NOTHING
     begin_add, begin_cap = np.empty(slots), np.empty(slots)
     vertices = np.empty(1024, dtype=np.int64)
     offsets = np.zeros(most + 1, dtype=np.int64)
@@ -210,7 +144,7 @@ def enumerate_trends(
                 if rest[depth] < enough:
                     _needed(add[depth], cap[depth], enough, needs)
                     w = _last_with(tree, needs, w + 1)
-            if w < 0 or (depth > 0 and _too_far(graph, path[depth - 1], w)):
+            if w < 0 or (depth > 0 and too_far(graph, path[depth - 1], w)):
                 break
             event, variable = graph.event[w], graph.variable[graph.state[w]]
             while w >= 0 and graph.event[w] == event and graph.variable[graph.state[w]] == variable:
@@ -218,15 +152,15 @@ def enumerate_trends(
                 if slot >= 0:
                     worth = _worth(add[depth], cap[depth], rest[depth], graph.maxima[w])
                 if worth >= level - slack or worth > next_level:
-                    follows = depth == 0 and graph.starts[w] != 0
+                    taken = depth == 0 and graph.starts[w] != 0
                     for k in range(sizes[depth - 1] if depth > 0 else 0):
-                        if _follows(graph, automaton, input_, members[depth - 1, k], w, stack):
-                            follows = True
+                        if follows(graph, automaton, input_, members[depth - 1, k], w, stack):
+                            taken = True
                             break
-                    if follows and worth >= level - slack:
+                    if taken and worth >= level - slack:
                         members[depth, size] = w
                         size += 1
-                    elif follows:
+                    elif taken:
                         next_level = worth
                 w -= 1
         at[depth] = w + 1
@@ -280,8 +214,9 @@ def _peaks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     size = 1
     while size <= values.shape[0]:
         size *= 2
-    tree = np.full((2 * size, values.shape[1]), _NOTHING)
+    tree = np.empty((2 * size, values.shape[1]))
     tree[size : size + values.shape[0]] = values
+    tree[size + values.shape[0] :] = _NOTHING
     for node in range(size - 1, 0, -1):
         for s in range(values.shape[1]):
             tree[node, s] = max(tree[2 * node, s], tree[2 * node + 1, s])
