@@ -230,3 +230,13 @@ def test_the_driver_warns_as_the_engine_does(tmp_path: Path, capsys: pytest.Capt
     assert "warning: B.price > B.price never holds" in told
     assert "look like milliseconds since 1970" in told
     assert "no event has the type B: column 'type' holds A" in told
+
+
+@pytest.mark.parametrize(("last", "warned"), [("7", True), ("8", False)])
+def test_the_driver_warns_of_equal_times_where_all_are_and_not_only_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str, warned: bool
+) -> None:
+    file = tmp_path / "trades.csv"
+    file.write_text("type,time,price\n" + "A,7,1\n" * 1200 + f"A,{last},1\n")
+    assert run("RETURN COUNT(*) PATTERN A+", "-i", file, "--engine", "spark") == 0
+    assert ("warning: all events have the same time" in capsys.readouterr().err) is warned

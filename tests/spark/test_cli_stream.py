@@ -42,6 +42,12 @@ def inside(*arguments: object) -> int:
     return 0
 
 
+def assert_quiet(errors: str) -> None:
+    """Nothing of Java, of Spark or of its workers is on standard error."""
+    for word in ("Traceback", "\tat ", "Exception", "ERROR", "WARN", "log level", "Python worker"):
+        assert word not in errors, errors
+
+
 def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     table = trades(400, seed=21)
     stream = Stream(tmp_path, table.schema)
@@ -65,7 +71,7 @@ def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: S
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, errors
     assert "run the same command again" in errors
-    assert "Traceback" not in errors
+    assert_quiet(errors)
     assert running <= {file.name for file in (Path(stream.checkpoint) / "commits").glob("[0-9]*")}
     stream.flush()
     done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
@@ -190,7 +196,47 @@ def test_the_demo_prints_rows_as_windows_close_and_leaves_nothing_behind(tmp_pat
     )
     assert done.returncode == 0, done.stderr
     assert "falling trends, top" in done.stdout
+    assert_quiet(done.stderr)
     assert not list(tmp_path.glob("greta-demo-*"))
+
+
+@pytest.mark.slow
+def test_the_demo_writes_its_rows_where_it_is_told_and_ends_without_a_word_of_java(tmp_path: Path) -> None:
+    arguments = ["stream", "--demo", "-o", "rows", "--seconds", "10", "--master", "local[2]"]
+    done = subprocess.run(
+        [sys.executable, "-m", "greta.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = pq.read_table(list((tmp_path / "rows").glob("*.parquet")))
+    assert rows.num_rows
+    assert {"sector", "trends", "top"} <= set(rows.column_names)
+    assert "greta studio --follow rows" in done.stderr
+    assert_quiet(done.stderr)
+
+
+@pytest.mark.slow
+def test_a_stream_that_fails_says_why_and_nothing_of_java(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "bad.json").write_text("this is no record\n")
+    (tmp_path / "query.greta").write_text(FALLING)
+    options = ["--input", "in", "--format", "json", "--schema", SCHEMA, "--output", "out", "--checkpoint", "state"]
+    done = subprocess.run(
+        [sys.executable, "-m", "greta.cli", "stream", "query.greta", *options, "--available-now"],
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert "an event has no readable time in column 'time'" in done.stderr
+    assert done.stderr.rstrip().endswith("--bad-records skip (greta run: --malformed skip)")
+    assert_quiet(done.stderr)
 
 
 def test_the_demo_does_not_write_where_something_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,16 @@ def test_an_error_of_greta_in_a_task_comes_back_as_itself(spark: Any, kind: type
     assert (error.message, error.hint) == ("this is wrong", "mend it")
 
 
+def test_what_spark_adds_to_an_error_of_a_stream_is_left_out() -> None:
+    text = (
+        "Job aborted\ngreta.errors.DataError: an event has no readable time\nhint: mend or remove the record\n"
+        " SQLSTATE: 38000\n=== Streaming Query ===\nIdentifier: greta q.greta [id = c68a3fb6]\n"
+    )
+    error = explained(RuntimeError(text))
+    assert type(error) is DataError
+    assert (error.message, error.hint) == ("an event has no readable time", "mend or remove the record")
+
+
 def test_an_error_of_a_query_in_a_task_keeps_its_words(spark: Any) -> None:
     def refuse(_: Iterator[Any]) -> Iterator[Any]:
         raise QueryMeaningError("x is wrong", hint="write y")

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from greta.spark.sessions import building
+from greta.spark.sessions.quiet import quiet_java
 
 pytestmark = pytest.mark.spark
 
@@ -52,3 +54,31 @@ def test_without_a_place_for_sockets_there_are_none(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     assert building._socket_directory.__wrapped__() is None
+
+
+SPEAKING = """\
+import sys
+print("26/11/17 ERROR FileFormatWriter: Aborting job", file=sys.stderr)
+print("\\tat org.apache.spark.SparkContext.runJob(SparkContext.scala:1)", file=sys.stderr)
+print("greta: this worker compiles kernels", file=sys.stderr)
+print("contextlib.py:137: GretaWarning: compiling", file=sys.stderr)
+"""
+
+
+def test_of_what_java_says_only_the_words_of_greta_are_heard(capfd: pytest.CaptureFixture[str]) -> None:
+    with quiet_java():
+        started = subprocess.Popen([sys.executable, "-c", "input()\n" + SPEAKING], stdin=subprocess.PIPE)
+    print("the command itself", file=sys.stderr, flush=True)
+    # It speaks after the session has started, as Java does.
+    started.communicate(b"go on\n")
+    heard = ""
+    began = time.monotonic()
+    while "warning" not in heard and time.monotonic() - began < 60:
+        heard += capfd.readouterr().err
+    assert heard == "the command itself\ngreta: this worker compiles kernels\nwarning: compiling\n"
+
+
+def test_all_that_java_says_is_heard_where_no_session_starts(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(subprocess.CalledProcessError), quiet_java():
+        subprocess.run([sys.executable, "-c", SPEAKING + "sys.exit(1)"], check=True)
+    assert "ERROR FileFormatWriter: Aborting job" in capfd.readouterr().err

@@ -259,6 +259,8 @@ def stream(
 def _session(master: str | None, packages: list[str] | None, conf: list[str] | None) -> Any:
     from greta.spark import require_pyspark
     from greta.spark.sessions.building import start
+    from greta.spark.sessions.quiet import quiet_java
+    from greta.spark.sessions.settings import given_settings
 
     require_pyspark()
     from greta.spark.compat import OLDEST_STREAMS, client_version, require
@@ -268,7 +270,10 @@ def _session(master: str | None, packages: list[str] | None, conf: list[str] | N
     settings = dict(setting(item) for item in conf or [])
     if packages:
         settings["spark.jars.packages"] = ",".join(packages)
-    return start(master, settings, _DEFAULTS)
+    # Who chooses what Spark logs wants to read it.
+    logs = any(name.startswith("spark.log.") for name in given_settings() | settings)
+    with nullcontext() if logs else quiet_java():
+        return start(master, settings, _DEFAULTS)
 
 
 def _run(

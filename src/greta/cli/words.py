@@ -13,6 +13,7 @@ _OPTIONS = {
     **{f"time_unit={unit!r}, --time-unit": "--time-unit" for unit in ("s", "ms", "us", "ns")},
     "time_unit": "--time-unit",
     "numbers='exact'": "--numbers exact",
+    "bad_records='skip'": "--bad-records skip (greta run: --malformed skip)",
     "a row that greta.aggregate returns": "a row that greta run prints",
     "a row of greta.aggregate": "a row that greta run prints",
 }

@@ -18,7 +18,9 @@ from greta.errors import DataError, GretaError, SetupError, StateError
 
 _DEEPEST = 12
 """Exceptions behind each other that are looked at."""
-_RAISED = re.compile(r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|\Z)", re.MULTILINE | re.DOTALL)
+_RAISED = re.compile(
+    r"^(greta\.[\w.]+Error): (.*?)(?=^\S*\s*at |^\n|^\s*SQLSTATE: |^=== Streaming Query|\Z)", re.MULTILINE | re.DOTALL
+)
 _MODULE = re.compile(r"No module named '?([\w.]+)")
 _DISK = re.compile(
     r"No space left on device|Permission denied|Read-only file system|Mkdirs failed|failed to create|"
