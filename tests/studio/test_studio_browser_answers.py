@@ -61,6 +61,8 @@ def test_a_point_of_the_chart_leads_to_its_row_and_its_graph_with_prices_as_heig
     assert row["sector"] in line
     assert row["count"] == max(each["count"] for each in rows if each["sector"] == row["sector"])
     assert f"{row['count']:,.0f}" in chosen.text
+    number = int(chosen.get_attribute("data-row")) + 1
+    page.wait(lambda: f"Trends of row {number}" in page.text("#events") and page.all("#trends [role=option]"))
     page.wait(lambda: page.all("[data-vertex]"))
     assert page.chosen("#height") == "price"
     prices = samples.events("stock").column("price").to_pylist()

@@ -1,5 +1,7 @@
 """Trends in a real browser: drawn on the price, moved through by keys and pointer, of the row that was chosen."""
 
+from pathlib import Path
+
 import pytest
 
 import greta
@@ -72,6 +74,8 @@ def test_arrow_keys_and_the_pointer_move_through_trends(page: Page) -> None:
     assert active(page) == 4
     page.press(HOME)
     page.wait(lambda: active(page) == 0)
+    page.hover("#trend-2")
+    page.wait(lambda: active(page) == 2)
     page.click("#trend-3")
     page.wait(lambda: active(page) == 3)
     prices = [float(text.replace(",", "")) for text in page.text("#trend-events").split(" → ")]
@@ -89,6 +93,27 @@ def test_longest_and_steepest_trends_are_chosen_and_samples_drawn_again(page: Pa
     assert lengths == sorted(lengths, reverse=True)
     page.choose("#trends-pick", "fall")
     page.wait(lambda: page.chosen("#trends-pick") == "the steepest falls" and "(-" in trends(page)[0])
+
+
+def test_trends_are_drawn_on_any_number_of_any_file(page: Page, tmp_path: Path) -> None:
+    heat = [31, 33, 32, 36, 35, 40, 38, 44]
+    rows = [f"{1_700_000_000 + i},oven,{degrees},{100 - degrees}" for i, degrees in enumerate(heat)]
+    (tmp_path / "ovens.csv").write_text("\n".join(["seconds,kind,degrees,reserve", *rows]))
+    page.start()
+    page.upload(tmp_path / "ovens.csv")
+    page.wait(lambda: page.all("#map-time"))
+    page.choose("#map-type", "kind")
+    page.write("RETURN COUNT(*)\nPATTERN oven O+\nWHERE O.degrees < NEXT(O).degrees")
+    page.wait(lambda: page.text("#query-problem") == "")
+    page.run()
+    page.wait(lambda: trends(page) and page.chosen("#attribute") == "degrees")
+    page.wait(lambda: strokes(page) > 100)
+    page.choose("#trends-pick", "longest")
+    page.wait(lambda: page.text("#trend-events") == "31 → 33 → 36 → 40 → 44")
+    page.choose("#attribute", "reserve")
+    page.wait(lambda: "reserve over time" in str(page.find("#events .chart").get_attribute("aria-label")))
+    page.wait(lambda: strokes(page) > 100)
+    page.wait(lambda: page.text("#trend-events").startswith("69 → 67 → "))
 
 
 def test_a_chosen_row_shows_its_trends_and_an_older_query_shows_none(page: Page) -> None:

@@ -106,6 +106,12 @@ class Page:
     def click(self, css: str) -> None:
         self.wait(lambda: self.all(css))[0].click()
 
+    def hover(self, css: str) -> None:
+        """Move the pointer over an element."""
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver, duration=50).move_to_element(self.find(css)).perform()
+
     def text(self, css: str) -> str:
         found = self.all(css)
         return found[0].text if found else ""
