@@ -31,7 +31,11 @@ def strokes(page: Page) -> int:
     """Pixels of the events' chart in the colour of the trend that is pointed at."""
     script = """
     const canvas = document.querySelector("#events canvas");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    // A copy: the browser complains of canvases that are read again and again.
+    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const context = copy.getContext("2d", { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
     let found = 0;
     for (let i = 0; i < data.length; i += 4) if (data[i] === 179 && data[i + 1] === 71 && data[i + 2] === 0) found++;
     return found;
