@@ -40,12 +40,21 @@ def test_the_steepest_fall_is_shown_trade_by_trade(trades: Path, capsys: pytest.
     # With all columns of the file, also those that the query does not read.
     assert [(event["trade"], event["price"]) for event in events] == [(1, 9.0), (3, 8.0), (4, 3.5)]
     assert "1 trend of the row of window_start 2024-01-02T09:30:00Z" in said.err
-    assert "sector 7" in said.err
+    assert "sector 7: the first one that there is (--window and --group choose another)" in said.err
 
 
 def test_a_table_of_trends_is_printed_too(trades: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(STEEPEST, "-i", trades, "--trends", 2, "--pick", "longest") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 3 + 2
+
+
+def test_times_and_prices_of_a_trend_have_all_their_digits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "trades.csv").write_text("time,price\n1381118400.614,13.940000000000001\n1381118404.499,13.8765432\n")
+    query = "RETURN MAX(COUNT(*)) AS longest PATTERN Trade T+ WHERE T.price > NEXT(T).price"
+    assert run(query, "-i", f"Trade={tmp_path / 'trades.csv'}", "--trends", 1, "--pick", "longest") == 0
+    said = capsys.readouterr()
+    assert all(word in said.out for word in ("1381118400.614", "1381118404.499", " 13.94 ", "13.8765432"))
+    assert said.err.splitlines()[-1] == "1 trend of the row of all events"
 
 
 def test_window_and_group_tell_the_row(trades: Path, tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """Kernels made ready beforehand."""
 
+from typing import Any
+
 import pytest
 from numba.core import event
 
-from greta.engine import compiling, warm
+from greta.engine import compiling, trends, warm
+from greta.engine.row_choice import choose_row
 from greta.engine.warm import PARTS, main
 from greta.errors import GretaWarning
 
@@ -28,6 +31,19 @@ def test_a_query_that_compiles_for_long_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
     with pytest.warns(GretaWarning, match="compiling kernels for this machine"):
         _compile_for_long()
+
+
+def test_showing_trends_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def choose(*arguments: Any) -> Any:
+        for _ in range(2):
+            event.start_event("numba:compile")
+            event.end_event("numba:compile")
+        return choose_row(*arguments)
+
+    monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
+    monkeypatch.setattr(trends, "choose_row", choose)
+    with pytest.warns(GretaWarning, match="compiling kernels for this machine"):
+        trends.trends([{"type": "A", "time": 1}], "RETURN COUNT(*) PATTERN A+")
 
 
 def test_kernels_are_made_ready_without_a_warning_that_they_are(

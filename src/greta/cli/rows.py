@@ -23,10 +23,15 @@ FILE_ENDINGS = (".csv", ".parquet", ".json", ".jsonl", ".ndjson")
 _PIPED_WIDTH = 1_000_000
 _WHOLE = 2**53
 """Up to here, every whole number is a double."""
+_LARGE = 1e6
+"""From here on, six digits are less than the whole part."""
 
 
-def print_rows(rows: pa.Table, as_json: bool) -> None:
-    """The rows on stdout; in a pipe, a row is a line, however long."""
+def print_rows(rows: pa.Table, as_json: bool, *, in_full: bool = False) -> None:
+    """The rows on stdout; in a pipe, a row is a line, however long.
+
+    ``in_full``: with all digits of the numbers, as events are told apart by them.
+    """
     if as_json:
         for row in rows.to_pylist():
             print_json(row)
@@ -39,19 +44,27 @@ def print_rows(rows: pa.Table, as_json: bool) -> None:
     for name in rows.column_names:
         shown.add_column(name, no_wrap=piped)
     for row in rows.to_pylist():
-        shown.add_row(*("" if value is None else word(value) for value in row.values()))
+        shown.add_row(*("" if value is None else word(value, in_full=in_full) for value in row.values()))
     Console(width=_PIPED_WIDTH if piped else None, highlight=False).print(shown)
 
 
-def word(value: Any) -> str:
+def word(value: Any, *, in_full: bool = False) -> str:
     """A value as people read it: whole numbers in full where a double has all their digits, else six digits.
 
-    >>> word(10443.0), word(2.0**80), word(48.333333333)
-    ('10443', '1.20893e+24', '48.3333')
+    Numbers as large as times keep the thousandths. ``in_full``: with the 15 digits that any double has.
+
+    >>> word(10443.0), word(2.0**80), word(48.333333333), word(1381118400.6141)
+    ('10443', '1.20893e+24', '48.3333', '1381118400.614')
+    >>> word(48.333333333, in_full=True)
+    '48.333333333'
     """
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < _WHOLE else f"{value:.6g}"
-    return str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if value.is_integer() and abs(value) < _WHOLE:
+        return f"{value:.0f}"
+    if in_full:
+        return f"{value:.15g}"
+    return f"{value:.3f}" if _LARGE <= abs(value) < _WHOLE / 1000 else f"{value:.6g}"
 
 
 def in_order(rows: pa.Table) -> pa.Table:

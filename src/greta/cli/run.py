@@ -242,14 +242,14 @@ def run(
 
             rows, skipped = run_local.answer(parsed, files, local_format, columns, numbers.value, wished), 0
     if wished is not None and rows is not None and not quiet:
-        typer.echo(told(rows), err=True)
+        typer.echo(told(rows, wished), err=True)
     if output is not None and rows is not None:
         if is_file(output):
             write_file(rows, output)
         elif not choice.on_spark:
             write_directory(rows, output, "parquet" if output_format is None else output_format.local or "parquet")
     if rows is not None and wanted != 0:
-        print_rows(rows.slice(0, wanted), json)
+        print_rows(rows.slice(0, wanted), json, in_full=wished is not None)
     if plot is not None and rows is not None:
         from greta.cli.plots import draw
 

@@ -48,8 +48,8 @@ def wish(
     return Wish(trends, pick or "sample", window, {name: value for name, _, value in pairs}, seed or 0)
 
 
-def told(table: pa.Table) -> str:
-    """How many trends there are in a table of them, and of which row they are."""
+def told(table: pa.Table, wished: Wish) -> str:
+    """How many trends there are in a table of them, of which row they are, and how to ask for those of another one."""
     if not table.num_rows:
         return "the answer has no rows, so there are no trends to show"
     first = table.slice(0, 1).to_pylist()[0]
@@ -57,4 +57,9 @@ def told(table: pa.Table) -> str:
     # The columns that tell the row come last.
     names = table.column_names[table.column_names.index("window_start") :]
     row = [f"{name.removeprefix('group_')} {plain(first[name])}" for name in names if first[name] is not None]
-    return f"{count} {'trend' if count == 1 else 'trends'} of the row of {', '.join(row) or 'all events'}"
+    said = f"{count} {'trend' if count == 1 else 'trends'} of the row of {', '.join(row) or 'all events'}"
+    if not row or wished.window is not None or wished.group:
+        return said
+    options = ["--window"] if first["window_start"] is not None else []
+    options += ["--group"] if names[2:] else []
+    return f"{said}: the first one that there is ({' and '.join(options)} choose another)"

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from greta.engine.compiling import telling_of_compilation
 from greta.engine.interrupts import interruptible
 from greta.engine.job import Job
 from greta.engine.row_choice import Row, choose_row, no_such_row
@@ -82,7 +83,8 @@ def trends(
                     chosen = walks.best(n)
         return _rows(job, table, row, chosen, places)
 
-    return interruptible(walk)
+    with telling_of_compilation():
+        return interruptible(walk)
 
 
 def bind_picking(
