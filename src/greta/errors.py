@@ -33,6 +33,8 @@ class Span:
 
 NOWHERE = Span(0, 0)
 
+_HINT = "\nhint: "
+
 
 class GretaError(Exception):
     """The root of all errors that greta raises on purpose: what is wrong and, as ``hint``, what to do about it.
@@ -145,9 +147,17 @@ class StateError(GretaError):
 
 
 class GretaWarning(UserWarning):
-    """The answer is what was asked for, and probably not what was meant; says why, and how to ask for that."""
+    """The answer is what was asked for, and probably not what was meant; says why, and how to ask for that.
+
+    What ``str`` makes of one becomes the same again: Numba keeps the texts of warnings while it compiles.
+
+    >>> GretaWarning(str(GretaWarning("all times are equal", hint="name another column"))).hint
+    'name another column'
+    """
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        if hint is None and _HINT in message:
+            message, _, hint = message.partition(_HINT)
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -184,7 +194,7 @@ def on_one_line(warning: GretaWarning) -> str:
 
 
 def _with_hint(message: str, hint: str | None) -> str:
-    return message if hint is None else f"{message}\nhint: {hint}"
+    return message if hint is None else f"{message}{_HINT}{hint}"
 
 
 _WIDTH = 160
