@@ -137,7 +137,7 @@ class _Template:
             Conditions(
                 ptr=compare_ptr,
                 compare=compare_flat,
-                comparison=_small(self.comparisons).reshape(-1, 3),
+                comparison=_row(self.comparisons).reshape(-1, 3),
                 program_start=np.array([link.program for link in links], dtype=np.int64),
                 program=np.array(self.residuals.program, dtype=np.int64),
                 constants=np.array(self.residuals.constants, dtype=np.float64),
@@ -238,12 +238,12 @@ def clip_sets(template: Template) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(state.clips for state in template.states)) or [()]
 
 
-def _slices(lists: list[list[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    return _small([0, *accumulate(map(len, lists))]), _small([item for items in lists for item in items])
+def _slices(lists: list[list[int]]) -> tuple[Int, Int]:
+    return _row([0, *accumulate(map(len, lists))]), _row([item for items in lists for item in items])
 
 
-def _small(items: Sequence[object]) -> NDArray[np.int32]:
-    return np.array(items, dtype=np.int32)
+def _row(items: Sequence[object]) -> Int:
+    return np.array(items, dtype=np.int64)
 
 
 def _matrix(rows: Sequence[Sequence[int]], columns: int) -> Int:

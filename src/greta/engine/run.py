@@ -121,7 +121,8 @@ class Execution:
         window = self.plan.window
         self.within, self.slide = stream.clock.units(window) if window is not None else (0, 0)
         self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
-        self.owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
+        owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
+        self.owned = np.ascontiguousarray(owned)
 
     @cached_property
     def _prepared(self) -> list[_Prepared]:

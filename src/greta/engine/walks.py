@@ -31,7 +31,7 @@ from greta.kernels.broad import scaled
 from greta.kernels.draw import draw
 from greta.kernels.layers import find_layers, settle
 from greta.kernels.layout import END, START
-from greta.kernels.numbers import Trace
+from greta.kernels.numbers import Trace, new_trace
 from greta.kernels.onward import has_sums, look_onward
 from greta.kernels.propagate import Results, propagate
 from greta.kernels.stores import doubles
@@ -193,13 +193,7 @@ class Walks:
         blank, kind = (scaled(), np.int64) if self.counted else (doubles(), np.float64)
         room = _most_vertices(one)
         variable_of = np.array([self.stream.bits[name] for name in variables], dtype=np.int64)
-        trace = Trace(
-            np.zeros(1, dtype=np.int64),
-            np.empty(room + 1, dtype=np.int64),
-            np.empty(room + 1, dtype=np.int64),
-            np.empty((room + 1, words)),
-            np.empty((room + 1, slots)),
-        )
+        trace = new_trace(room + 1, words, slots)
         if plan.semantics is Semantics.ANY:
             results = Results(np.zeros((1, words)), np.empty((1, slots), dtype=kind), np.zeros(1, dtype=np.uint8))
             if has_sums(one.automaton):

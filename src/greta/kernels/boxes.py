@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import (
     EQUALS,
     GREATER,
@@ -58,7 +58,7 @@ class Tree(NamedTuple):
     first: int
 
 
-@inner
+@kernel
 def nodes_for(points: int) -> int:
     """Nodes of a balanced tree, in heap order."""
     leaves = 1

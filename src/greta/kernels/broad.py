@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, part
 
 SCALED = 1
 WIDE = 3
@@ -64,7 +64,7 @@ def words_of(store: Broad) -> int:
     return store.width
 
 
-@kernel
+@part
 def new_store(store: Broad, count: int, cells: int) -> Broad:
     """Room for so many rows, in the same representation."""
     numbers = np.empty(count * cells * store.width, dtype=np.float64)

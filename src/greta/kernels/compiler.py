@@ -9,6 +9,7 @@ an executor), kernels are compiled in memory instead.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
@@ -17,6 +18,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 from numba.core import caching
+
+from greta.kernels.parts import PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,22 +32,40 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-INNER_OPTIONS: dict[str, Any] = {**OPTIONS, "_nrt": False}
-SMALL_OPTIONS: dict[str, Any] = {**INNER_OPTIONS, "forceinline": True}
+TUNED = os.environ.get("GRETA_TUNED_KERNELS", "1") != "0"
+"""Whether to use what Numba's manual does not promise; ``GRETA_TUNED_KERNELS=0`` does without, for what it costs."""
+
+PART_OPTIONS: dict[str, Any] = {**OPTIONS, **({"pipeline_class": PartCompiler} if TUNED else {})}
+INNER_OPTIONS: dict[str, Any] = {**PART_OPTIONS, **({"_nrt": False} if TUNED else {})}
+SMALL_OPTIONS: dict[str, Any] = {**INNER_OPTIONS, **({"forceinline": True} if TUNED else {})}
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` for speed; with ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
-    return _compile(function, OPTIONS)
+    """Compile ``function``, which Python calls, for speed; with ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return _plain(function)
+    before = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
+    numba.config.CACHE_LOCATOR_CLASSES = _PLACES  # type: ignore[attr-defined]
+    try:
+        return numba.njit(cache=True, **OPTIONS)(function)  # type: ignore[no-any-return]
+    except RuntimeError:
+        return numba.njit(**OPTIONS)(function)  # type: ignore[no-any-return]
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES = before  # type: ignore[attr-defined]
+
+
+def part(function: Function) -> Function:
+    """Compile ``function`` as a part of the kernels that call it."""
+    return _part(function, PART_OPTIONS)
 
 
 def inner(function: Function) -> Function:
-    """Like ``kernel``, for functions that allocate nothing: arrays pass through them uncounted.
+    """Like ``part``, for functions that allocate nothing: arrays pass through them uncounted.
 
     Inner loops hand tuples of arrays down several calls; counting references to each array there costs more than
     the work itself.
     """
-    return _compile(function, INNER_OPTIONS)
+    return _part(function, INNER_OPTIONS)
 
 
 def small(function: Function) -> Function:
@@ -52,27 +73,24 @@ def small(function: Function) -> Function:
 
     Handing a tuple of arrays to a function costs a hundred instructions, more than most of them have themselves.
     """
-    return _compile(function, SMALL_OPTIONS)
+    return _part(function, SMALL_OPTIONS)
 
 
-def _compile(function: Function, options: dict[str, Any]) -> Function:
+def _part(function: Function, options: dict[str, Any]) -> Function:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
-        # Machine numbers wrap and saturate on purpose; as Python, NumPy would warn of each.
-        return np.errstate(all="ignore")(function)
-    before = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
-    numba.config.CACHE_LOCATOR_CLASSES = _PLACES  # type: ignore[attr-defined]
-    try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
-    except RuntimeError:
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_LOCATOR_CLASSES = before  # type: ignore[attr-defined]
+        return _plain(function)
+    return numba.njit(**options)(function)  # type: ignore[no-any-return]
+
+
+def _plain(function: Function) -> Function:
+    """Machine numbers wrap and saturate on purpose; as Python, NumPy would warn of each."""
+    return np.errstate(all="ignore")(function)
 
 
 @cache
 def fingerprint() -> str:
-    """A digest of the sources of all modules of this package."""
-    digest = hashlib.sha256()
+    """A digest of the sources of all modules of this package, and of how they are compiled."""
+    digest = hashlib.sha256(b"tuned" if TUNED else b"plain")
     for source in sorted(files(__package__).iterdir(), key=lambda file: file.name):
         if source.name.endswith(".py"):
             digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")

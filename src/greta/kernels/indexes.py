@@ -12,7 +12,7 @@ leaves their code out.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from greta.kernels import boxes as box_trees
 from greta.kernels import scans as scan_lists
 from greta.kernels.boxes import Boxes, Tree, new_boxes, nodes_for
-from greta.kernels.compiler import inner, kernel, small
+from greta.kernels.compiler import inner, part, small
 from greta.kernels.layout import (
     BOTH_SIDES,
     BOX,
@@ -90,7 +90,7 @@ def new_extra(automaton: Automaton, operands: Operands, mask: NDArray[np.uint64]
     )
 
 
-@kernel
+@part
 def reset(index: Int, base: Int, ranks: Ranks, extra: Extra | None, first: int, last: int) -> int:
     """Lay out all indexes anew for the events ``[first, last)``; the number of rows that are in use then."""
     used = 1
@@ -150,22 +150,22 @@ def query(
         if extra is not None:
             _query_extra(arena, states, extra, ranks, at, begin, i, origin, row, lanes)
         return
-    reach = ranks.reach[r, i - origin]
+    reach: Any = np.int64(ranks.reach[r, i - origin])
     if reach < 0:
         return
     if kind == LEAF:
         add_row(arena, row, begin + reach, low, high)
         return
-    first = 0
+    first: Any = np.int64(0)
     if states.rank[r, STRIDE] > 0:
-        first = ranks.first[r, i - origin]
+        first = np.int64(ranks.first[r, i - origin])
     if kind == PREFIX:
         sum_tree(arena, row, begin + first, reach, low, high)
         return
     distinct = ranks.distinct[r]
-    last = distinct
+    last: Any = distinct
     if states.rank[r, STRIDE] > 0:
-        last = ranks.key_last[r, first]
+        last = np.int64(ranks.key_last[r, first])
     below = reach >> 1
     above = last - first - below - (reach & 1)
     sum_tree(arena, row, begin + first, below, low, high)
@@ -232,18 +232,18 @@ def insert(
                 scan_lists.insert(arena, extra.scans, kept, ranks, i, row, low, high)
         return
     r = states.indexes[at, RANK]
-    place = ranks.place[r, i - origin]
+    place: Any = np.int64(ranks.place[r, i - origin])
     if place < 0:
         return
     if kind == LEAF:
         add_row(arena, begin + place, row, low, high)
         return
-    first = 0
+    first: Any = np.int64(0)
     distinct = ranks.distinct[r]
-    last = distinct
+    last: Any = distinct
     if states.rank[r, STRIDE] > 0:
-        first = ranks.key_first[r, place]
-        last = ranks.key_last[r, place]
+        first = np.int64(ranks.key_first[r, place])
+        last = np.int64(ranks.key_last[r, place])
     add_to_tree(arena, row, begin + first, place - first, last - first, low, high)
     if kind == BOTH_SIDES:
         # The second tree is mirrored: it sums what lies above.

@@ -27,7 +27,19 @@ from greta.kernels.layout import (
     Slots,
 )
 from greta.kernels.nearest import CONTIGUOUS, Rule
-from greta.kernels.numbers import Trace, add_result, add_row, clear, is_alive, record, room, start
+from greta.kernels.numbers import (
+    LANE_0,
+    ONE_LANE,
+    ROW_0,
+    Trace,
+    add_result,
+    add_row,
+    clear,
+    is_alive,
+    record,
+    room,
+    start,
+)
 from greta.kernels.steps import take_steps
 from greta.kernels.stores import Store
 from greta.kernels.walk import Walkable
@@ -142,28 +154,30 @@ def settle(graph: Walkable, automaton: Automaton, input_: Input, blank: Store, m
     """Compute what goes on from each vertex, into the trace; at its end comes the sum over all where trends start."""
     slots = Slots(automaton.slots.adds, automaton.slots.maxes, automaton.slots.adds, automaton.slots.maxes)
     vertices = graph.event.shape[0]
-    rows = room(blank, maxima, 1 + vertices, 1, slots)
+    rows = room(blank, maxima, 1 + vertices, ONE_LANE, slots)
     stack = np.empty(STACK, dtype=np.float64)
     steps = automaton.steps
-    clear(rows, 0, 0, 1)
+    clear(rows, ROW_0, LANE_0, ONE_LANE)
     for v in range(vertices):
         if input_.events.stop[0] != 0:
             return
         row, i, state = 1 + v, graph.event[v], automaton.states.state[graph.state[v]]
-        clear(rows, row, 0, 1)
+        clear(rows, row, LANE_0, ONE_LANE)
         if graph.ends[v] != 0:
-            start(rows, row, 0, 1, steps.start_adds, steps.start_maxes)
-            take_steps(rows, steps.steps, input_.weights, state[BEGIN_FIRST], state[BEGIN_LAST], i, row, 0, 1)
+            start(rows, row, LANE_0, ONE_LANE, steps.start_adds, steps.start_maxes)
+            take_steps(
+                rows, steps.steps, input_.weights, state[BEGIN_FIRST], state[BEGIN_LAST], i, row, LANE_0, ONE_LANE
+            )
         w = v - 1
         while w >= 0 and graph.layer[w] <= graph.layer[v] + 1:
             link = graph.link[graph.state[v], graph.state[w]]
             below = graph.layer[w] == graph.layer[v] + 1 and link >= 0
             if below and linked(automaton.conditions, input_.operands, link, graph.event[w], i, stack):
-                add_row(rows, row, 1 + w, 0, 1)
+                add_row(rows, row, 1 + w, LANE_0, ONE_LANE)
             w -= 1
-        if is_alive(rows, row, 0, 1):
-            take_steps(rows, steps.steps, input_.weights, state[PART_FIRST], state[PART_LAST], i, row, 0, 1)
+        if is_alive(rows, row, LANE_0, ONE_LANE):
+            take_steps(rows, steps.steps, input_.weights, state[PART_FIRST], state[PART_LAST], i, row, LANE_0, ONE_LANE)
             if graph.starts[v] != 0:
-                add_result(rows, row, 0, 1)
+                add_result(rows, row, LANE_0, ONE_LANE)
         record(rows, row, trace, i, graph.state[v])
-    record(rows, 0, trace, 0, 0)
+    record(rows, ROW_0, trace, ROW_0, ROW_0)

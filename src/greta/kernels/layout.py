@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Int = NDArray[np.int64]
-Small = NDArray[np.int32]
 Flag = NDArray[np.uint8]
 
 NOTHING = np.int64(-(2**63))
@@ -94,13 +93,13 @@ STEP_COLUMNS = 6
 class States(NamedTuple):
     """States and transitions of a template. ``*_ptr`` cuts the array next to it into slices."""
 
-    ptr: Small
+    ptr: Int
     """Per variable (bit of an event's mask): the states it enters."""
-    entered: Small
+    entered: Int
     state: Int
     """[state, column]"""
-    incoming: Small
-    outgoing: Small
+    incoming: Int
+    outgoing: Int
     indexes: Int
     """[index, column]"""
     rank: Int
@@ -110,10 +109,10 @@ class States(NamedTuple):
 class Conditions(NamedTuple):
     """What must hold between two adjacent events, for indexes that check it pair by pair."""
 
-    ptr: Small
-    compare: Small
+    ptr: Int
+    compare: Int
     """Per link: its comparisons."""
-    comparison: Small
+    comparison: Int
     """[comparison, (previous, next, operator)]"""
     program_start: Int
     """Per link: where its residual condition's program starts, or -1."""

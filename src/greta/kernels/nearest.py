@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, part
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.layout import (
     BEGIN_FIRST,
@@ -31,7 +31,7 @@ from greta.kernels.layout import (
     Lanes,
     Slots,
 )
-from greta.kernels.numbers import Rows, add_result, add_row, clear, room, start
+from greta.kernels.numbers import LANE_0, ONE_LANE, ROW_0, Rows, add_result, add_row, clear, room, start
 from greta.kernels.propagate import Results
 from greta.kernels.steps import take_steps
 from greta.kernels.stores import Store, overflowed, word, words_of
@@ -64,14 +64,14 @@ class Layer(NamedTuple):
     """Whether a later event has followed: such a trend is not maximal."""
 
 
-@kernel
+@part
 def _new_layer(vertices: int) -> Layer:
     return Layer(
         np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.int64), np.empty(vertices, dtype=np.uint8)
     )
 
 
-@kernel
+@part
 def nearest(
     automaton: Automaton,
     input_: Input,
@@ -94,8 +94,8 @@ def nearest(
     first, last = _extent(lanes, window)
     most = largest_tick(states.ptr, events, first, last)
     # Row 0 collects the results; two layers take turns.
-    rows = room(blank, results.maxima, 1 + 2 * most, 1, slots)
-    clear(rows, 0, 0, 1)
+    rows = room(blank, results.maxima, 1 + 2 * most, ONE_LANE, slots)
+    clear(rows, ROW_0, LANE_0, ONE_LANE)
     layers = (_new_layer(most), _new_layer(most))
     stack = np.empty(STACK, dtype=np.float64)
     older, new = layers
@@ -127,9 +127,9 @@ def nearest(
                                 automaton.states.state[state, PART_FIRST],
                                 automaton.states.state[state, PART_LAST],
                             )
-                            take_steps(rows, steps.steps, input_.weights, begin, end, i, row, 0, 1)
+                            take_steps(rows, steps.steps, input_.weights, begin, end, i, row, LANE_0, ONE_LANE)
                             if rule.maximal == 0 and _may_end(automaton, state, required):
-                                add_result(rows, row, 0, 1)
+                                add_result(rows, row, LANE_0, ONE_LANE)
                             new.state[new_size] = state
                             new.event[new_size] = i
                             new.extended[new_size] = 0
@@ -185,7 +185,7 @@ def _end_maximal(rows: Rows, automaton: Automaton, layer: Layer, size: int, base
     """Trends that end at a vertex which nothing followed."""
     for at in range(size):
         if layer.extended[at] == 0 and _may_end(automaton, layer.state[at], required):
-            add_result(rows, base + at, 0, 1)
+            add_result(rows, base + at, LANE_0, ONE_LANE)
 
 
 @inner
@@ -207,7 +207,7 @@ def _link_up(
     """
     size, base, maximal = about
     conditions = automaton.conditions
-    clear(rows, row, 0, 1)
+    clear(rows, row, LANE_0, ONE_LANE)
     follows = False
     if maximal != 0:
         # A pattern E+ has one condition between its events, whatever their states are.
@@ -217,9 +217,9 @@ def _link_up(
                 follows = True
     alive = False
     if automaton.states.state[state, START] != 0 and not follows:
-        start(rows, row, 0, 1, automaton.steps.start_adds, automaton.steps.start_maxes)
+        start(rows, row, LANE_0, ONE_LANE, automaton.steps.start_adds, automaton.steps.start_maxes)
         first, last = automaton.states.state[state, BEGIN_FIRST], automaton.states.state[state, BEGIN_LAST]
-        take_steps(rows, automaton.steps.steps, input_.weights, first, last, i, row, 0, 1)
+        take_steps(rows, automaton.steps.steps, input_.weights, first, last, i, row, LANE_0, ONE_LANE)
         alive = True
     for into in range(automaton.states.state[state, IN_FIRST], automaton.states.state[state, IN_LAST]):
         index = automaton.states.incoming[into]
@@ -227,7 +227,7 @@ def _link_up(
             if layer.state[at] == automaton.states.indexes[index, SOURCE] and linked(
                 conditions, input_.operands, automaton.states.indexes[index, LINK], layer.event[at], i, stack
             ):
-                add_row(rows, row, base + at, 0, 1)
+                add_row(rows, row, base + at, LANE_0, ONE_LANE)
                 alive = True
     return alive
 

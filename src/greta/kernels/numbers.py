@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import SMALL_OPTIONS, inner, kernel, small
+from greta.kernels.compiler import SMALL_OPTIONS, inner, part, small
 from greta.kernels.layout import Slots
 from greta.kernels.stores import (
     Store,
@@ -39,6 +39,11 @@ from greta.kernels.stores import (
     words_of,
     zero,
 )
+
+# A row, or its one lane; of the machine's type, since Numba compiles a function anew for every literal.
+ROW_0: Any = np.int64(0)
+LANE_0: Any = np.int64(0)
+ONE_LANE: Any = np.int64(1)
 
 
 class Rows(NamedTuple):
@@ -82,6 +87,17 @@ class Trace(NamedTuple):
     """[vertex, extreme slot]"""
 
 
+def new_trace(vertices: int, words: int, maxes: int) -> Trace:
+    """Room for so many vertices; without room, nothing is traced."""
+    return Trace(
+        np.zeros(1, dtype=np.int64),
+        np.empty(vertices, dtype=np.int64),
+        np.empty(vertices, dtype=np.int64),
+        np.empty((vertices, words)),
+        np.empty((vertices, maxes)),
+    )
+
+
 def by_arena(
     function: Callable[..., Any],
     counts: Callable[..., Any],
@@ -92,7 +108,7 @@ def by_arena(
     by_type(function, lambda arena: counts if getattr(arena, "instance_class", None) is Counts else rows, options)
 
 
-@kernel
+@part
 def room(blank: Store, maxima: NDArray[Any], count: int, width: int, slots: Slots) -> Rows:
     """An arena of ``count`` rows of unset content, in the representations of ``blank`` and ``maxima``."""
     return Rows(
@@ -108,7 +124,7 @@ def room(blank: Store, maxima: NDArray[Any], count: int, width: int, slots: Slot
     )
 
 
-@kernel
+@part
 def room_for_counts(count: int) -> Counts:
     """An arena of ``count`` rows of one double each."""
     return Counts(np.empty(count, dtype=np.float64))
@@ -218,7 +234,7 @@ def _counts_result(counts: Counts, row: int, low: int, high: int) -> None:  # no
 
 @small
 def _rows_result(rows: Rows, row: int, low: int, high: int) -> None:
-    _add_slots(rows, 0, row, low, high, rows.adds, rows.maxes)
+    _add_slots(rows, ROW_0, row, low, high, rows.adds, rows.maxes)
 
 
 @small

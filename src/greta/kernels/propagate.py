@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.indexes import Chunk, Extra, new_extra, reset
 from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
-from greta.kernels.numbers import Trace, clear_rows, room, room_for_counts
+from greta.kernels.numbers import Trace, clear_rows, new_trace, room, room_for_counts
 from greta.kernels.ranks import (
     SPARSE,
     Ranks,
@@ -29,6 +29,12 @@ from greta.kernels.ranks import (
 )
 from greta.kernels.stores import Store, nothing_in, overflowed, put, word, words_of
 from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
+
+_FIRST: Any = np.int64(256)
+"""Rows of an arena to begin with."""
+_INTO: Any = np.int64(1)
+_BACK: Any = np.int64(0)
+"""Ways to carry numbers: into the arena, and back."""
 
 
 class Results(NamedTuple):
@@ -60,7 +66,7 @@ def count_windows(automaton: Automaton, input_: Input, lanes: Lanes, partitions:
     The same as ``propagate`` where a vertex holds nothing but its count, and several times as fast.
     """
     way, area, extra = _ready(automaton, input_, lanes, partitions, 1)
-    _count_windows(way, input_.events, input_.weights, area, extra, partitions, results)
+    _count_windows(way, input_.events, input_.weights, area, extra, partitions, results, new_trace(0, 0, 0))
 
 
 def propagate(
@@ -85,7 +91,7 @@ def propagate(
     """
     way, area, extra = _ready(automaton, input_, lanes, partitions, width)
     goal = Goal(automaton.slots, width, blank, results, latest, carried)
-    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal, trace)
+    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal, trace or new_trace(0, 0, 0))
 
 
 class Goal(NamedTuple):
@@ -119,10 +125,17 @@ def _ready(
 
 @kernel
 def _count_windows(
-    way: Way, events: Events, weights: Weights, area: Area, extra: Extra | None, partitions: Int, results: Results
+    way: Way,
+    events: Events,
+    weights: Weights,
+    area: Area,
+    extra: Extra | None,
+    partitions: Int,
+    results: Results,
+    trace: Trace,
 ) -> None:
     """See ``count_windows``."""
-    arena = room_for_counts(256)
+    arena = room_for_counts(_FIRST)
     lanes, rank = way.lanes, way.states.rank
     vertices = area.tick.vertex.shape[0]
     latest = np.empty(0, dtype=np.float64)
@@ -147,7 +160,7 @@ def _count_windows(
                 arena = room_for_counts(used + vertices + (used + vertices) // 2)
             arena.store[:used] = 0.0
             chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
-            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest, None)
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest, trace)
             results.words[window, 0] = arena.store[0]
 
 
@@ -160,13 +173,13 @@ def _propagate(
     extra: Extra | None,
     partitions: Int,
     goal: Goal,
-    trace: Trace | None,
+    trace: Trace,
 ) -> None:
     """See ``propagate``."""
     lanes, rank = way.lanes, way.states.rank
     results, slots, width = goal.results, goal.slots, goal.width
     vertices = area.tick.vertex.shape[0]
-    capacity = 256
+    capacity = _FIRST
     rows = room(goal.blank, results.maxima, capacity, width, slots)
     for k in range(partitions.shape[0]):
         begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
@@ -192,10 +205,10 @@ def _propagate(
                 capacity = used + vertices + (used + vertices) // 2
                 rows = room(goal.blank, results.maxima, capacity, width, slots)
             clear_rows(rows, used, stop - window)
-            _carry(rows.store, width, window, stop, goal.carried, True)
+            _carry(rows.store, width, window, stop, goal.carried, _INTO)
             chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]])
             sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest, trace)
-            _carry(rows.store, width, window, stop, goal.carried, False)
+            _carry(rows.store, width, window, stop, goal.carried, _BACK)
             _write(rows.store, rows.maxima, width, slots, window, stop, results)
             if overflowed(rows.store):
                 results.failed[k] = 1
@@ -203,14 +216,14 @@ def _propagate(
 
 
 @inner
-def _carry(store: Store, width: int, window: int, stop: int, carried: NDArray[Any], into: bool) -> None:
+def _carry(store: Store, width: int, window: int, stop: int, carried: NDArray[Any], way: int) -> None:
     """Copy the first rows (the result, then the totals of FREE indexes) from ``carried``, or back to it."""
     if carried.shape[0] == 0:
         return
     for w in range(window, stop):
         for at in range(carried.shape[1]):
             cell = at * width + (w - window)
-            if into:
+            if way == _INTO:
                 put(store, cell, carried[w, at])
             else:
                 carried[w, at] = word(store, cell)
@@ -232,7 +245,7 @@ def _write(
 
 
 @kernel
-def _largest(events: Events, ptr: NDArray[np.int32], lanes: Lanes, partitions: Int, width: int) -> tuple[int, int, int]:
+def _largest(events: Events, ptr: Int, lanes: Lanes, partitions: Int, width: int) -> tuple[int, int, int]:
     """The most events that any ``width`` windows span and any partition holds, and the most vertices of one tick."""
     chunk = 0
     partition = 0

@@ -15,12 +15,12 @@ tree never is much larger than what lives in it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, part
 from greta.kernels.layout import (
     DIFFERS,
     EQUALS,
@@ -120,7 +120,7 @@ def new_scratch(rank: Int, events: int) -> Scratch:
     )
 
 
-@kernel
+@part
 def rank_partition(
     rank: Int, all_codes: NDArray[np.int64], begin: int, end: int, ranks: Ranks, scratch: Scratch
 ) -> None:
@@ -145,12 +145,12 @@ def rank_partition(
             _reach_others(following, sign, scratch.keys[:distinct], operator, stride, r, ranks)
 
 
-@kernel
+@part
 def _few_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], scratch: Scratch) -> int:
     """Places where there are few different codes, and their number; -1 where there are too many."""
     table, number = scratch.table, scratch.number
     number[:] = -1
-    count = 0
+    count: Any = np.int64(0)
     for i in range(codes.shape[0]):
         code = codes[i]
         if code == NOTHING:
@@ -176,13 +176,13 @@ def _few_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], s
     for i in range(codes.shape[0]):
         if place[i] >= 0:
             place[i] = order[place[i]]
-    return count
+    return int(count)
 
 
-@kernel
+@part
 def _sorted_places(codes: NDArray[np.int64], sign: int, place: NDArray[np.int32], scratch: Scratch) -> int:
     """Places by sorting all codes, and their number."""
-    size = 0
+    size: Any = np.int64(0)
     for i in range(codes.shape[0]):
         place[i] = -1
         if codes[i] != NOTHING:
@@ -284,7 +284,7 @@ def _first_not_below(places: NDArray[np.int64], code: int) -> int:
     return low
 
 
-@kernel
+@part
 def dense_enough(whole: Ranks, count: int) -> bool:
     """Whether so many events can keep their partition's places."""
     for r in range(whole.distinct.shape[0]):
@@ -293,7 +293,7 @@ def dense_enough(whole: Ranks, count: int) -> bool:
     return True
 
 
-@kernel
+@part
 def rank_chunk(rank: Int, whole: Ranks, skip: int, count: int, ranks: Ranks, scratch: Scratch) -> None:
     """Rank ``count`` events, ``skip`` after the partition's first, among themselves.
 

@@ -149,7 +149,7 @@ def _take_page(heap: Heap) -> int:
     return int(at)
 
 
-@inner
+@kernel
 def move_lanes(row: NDArray[np.float64], at: int, adds: int, maxes: int, width: int, by: int) -> None:
     """Let the lanes of a row begin ``by`` windows later: lane ``by`` becomes lane 0, the last ones are empty."""
     by = min(by, width)

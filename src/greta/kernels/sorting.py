@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, part
 
 _BITS = 11
 _DIGITS = 1 << _BITS
@@ -18,7 +18,7 @@ _SHORT = 160
 """Up to this length merging is faster than the passes of a radix sort, each of which counts all digits."""
 
 
-@inner
+@kernel
 def is_sorted(values: NDArray[np.int64]) -> bool:
     """Whether the values never fall."""
     for i in range(1, values.shape[0]):
@@ -83,7 +83,7 @@ def argsort(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     return order
 
 
-@kernel
+@part
 def sort_pairs(
     keys: NDArray[np.int64],
     items: NDArray[np.int64],

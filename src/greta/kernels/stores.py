@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from greta.kernels import broad
 from greta.kernels.broad import Broad
-from greta.kernels.compiler import INNER_OPTIONS, OPTIONS, inner, kernel
+from greta.kernels.compiler import INNER_OPTIONS, OPTIONS, inner, part
 from greta.kernels.layout import NOTHING
 
 LARGEST_INTEGER = 2**56
@@ -91,7 +91,7 @@ def new_store(store: Store, count: int, cells: int) -> Any:
     return _chosen(store, _new_plain, _new_plain, broad.new_store)(store, count, cells)
 
 
-@kernel
+@part
 def _new_plain(store: NDArray[Any], count: int, cells: int) -> NDArray[Any]:
     new = np.empty(count * cells + 1, dtype=store.dtype)
     new[count * cells] = 0

@@ -25,7 +25,6 @@ from greta.kernels.layout import (
     Events,
     Int,
     Lanes,
-    Small,
     States,
     Steps,
     Weights,
@@ -56,7 +55,7 @@ def new_tick(vertices: int, clips: int) -> Tick:
 
 
 @inner
-def largest_tick(ptr: Small, events: Events, first: int, last: int) -> int:
+def largest_tick(ptr: Int, events: Events, first: int, last: int) -> int:
     """The most vertices that one tick can bring; ``ptr``: the states that a variable enters."""
     most = 0
     here = 0
@@ -96,12 +95,12 @@ def sweep(
     chunk: Chunk,
     free_row: int,
     latest: NDArray[np.float64],
-    trace: Trace | None,
+    trace: Trace,
 ) -> None:
     """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are free.
 
     If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there; a ``trace``
-    receives every vertex.
+    with room receives every vertex.
     """
     states, steps, base = way.states, way.steps, way.base
     state_of, incoming, outgoing = states.state, states.incoming, states.outgoing
@@ -145,7 +144,7 @@ def sweep(
                     first, last = state_of[state, PART_FIRST], state_of[state, PART_LAST]
                     if first < last:
                         take_steps(arena, steps.steps, weights, first, last, i, row, low, high)
-                    if trace is not None:
+                    if trace.event.shape[0] > 0:
                         record(arena, row, trace, i, state)
                     if state_of[state, END] != 0 and state_of[state, SEEN] == chunk.required:
                         add_result(arena, row, low, high)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, part
 from greta.kernels.conditions import STACK, linked
 from greta.kernels.layout import (
     BEGIN_FIRST,
@@ -208,7 +208,7 @@ def enumerate_trends(
     return Found(vertices[: offsets[trends]], offsets[: trends + 1], next_level)
 
 
-@kernel
+@part
 def _peaks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """A tree of maxima over rows: node ``k`` has the children ``2k`` and ``2k + 1``, the rows are its last half."""
     size = 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import inner, kernel
 from greta.kernels.layout import NOTHING
 
 Int = NDArray[np.int64]
@@ -39,7 +39,7 @@ def first_at_or_after(time: Int, low: int, high: int, instant: int | np.int64) -
     return low
 
 
-@inner
+@kernel
 def window_runs(
     offsets: Int,
     time: Int,
@@ -138,7 +138,7 @@ def _ceil(a: int, b: int) -> int:
     return -((-a) // b)
 
 
-@inner
+@kernel
 def clip_leading(
     partitions: Int,
     run_offsets: Int,
@@ -169,7 +169,7 @@ def clip_leading(
             last[run] = min(last[run], clipped)
 
 
-@inner
+@kernel
 def clip_trailing(
     partitions: Int,
     run_offsets: Int,
@@ -202,7 +202,7 @@ def clip_trailing(
                 first[run] = max(first[run], clipped)
 
 
-@inner
+@kernel
 def cutoffs(
     offsets: Int, time: Int, barrier_of: Int, barrier_offsets: Int, ends: Int, starts: Int, result: Int
 ) -> None:

@@ -113,6 +113,6 @@ def _served(
         state[:, first], state[:, last] = ends[:-1], ends[1:]
     return states._replace(
         state=state,
-        incoming=np.array([order for own in incoming for order in own], dtype=np.int32),
-        outgoing=np.array([order for own in outgoing for order in own], dtype=np.int32),
+        incoming=np.array([order for own in incoming for order in own], dtype=np.int64),
+        outgoing=np.array([order for own in outgoing for order in own], dtype=np.int64),
     )
