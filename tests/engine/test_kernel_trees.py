@@ -37,6 +37,7 @@ from greta.kernels.layout import (
     Steps,
 )
 from greta.kernels.ranks import SPARSE, dense_enough, new_ranks, new_scratch, rank_chunk, rank_partition
+from greta.kernels.single import Single
 
 # Called one by one from Python, each operation would be compiled by itself for every kind of number: minutes.
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="runs with the compiler off")
@@ -126,21 +127,35 @@ def test_a_tree_sums_its_first_places_in_every_lane_and_every_kind_of_number(kin
     assert not stores.overflowed(rows.store)
 
 
-@given(size=st.integers(1, 40), seed=st.integers(0, 2**32))
-def test_a_tree_of_bare_counts_sums_its_first_places(size: int, seed: int) -> None:
+def one_lane(rows: int, slots: Slots) -> Single:
+    """Cleared rows without lanes."""
+    return Single(np.zeros(rows * slots.adds), np.full(rows * slots.maxes, -np.inf), *slots)
+
+
+@given(size=st.integers(1, 40), carried=st.integers(1, 5), extremes=st.integers(0, 2), seed=st.integers(0, 2**32))
+def test_a_tree_of_single_lanes_sums_its_first_places(size: int, carried: int, extremes: int, seed: int) -> None:
     draw = random.Random(seed)
-    counts = numbers.Counts(np.zeros(size + 2))
-    put = [0] * size
+    slots = Slots(carried + 1, extremes + 1, carried, extremes)
+    single = one_lane(size + 2, slots)
+    adds, maxima = single.store.reshape(-1, slots.adds), single.maxima.reshape(-1, slots.maxes)
+    put = np.zeros((size, slots.adds))
+    highest = np.full((size, slots.maxes), -np.inf)
     for _ in range(10):
-        place, value = draw.randrange(size), draw.randrange(9)
-        put[place] += value
-        counts.store[size + 1] = value
-        numbers.add_to_tree(counts, size + 1, 1, place, size, 0, 1)
+        place = draw.randrange(size)
+        adds[size + 1] = [draw.randrange(9) for _ in range(slots.adds)]
+        maxima[size + 1] = [draw.randrange(9) for _ in range(slots.maxes)]
+        put[place] += adds[size + 1]
+        highest[place] = np.maximum(highest[place], maxima[size + 1])
+        numbers.add_to_tree(single, size + 1, 1, place, size, 0, 1)
         count = draw.randrange(size + 1)
-        counts.store[size + 1] = 100
-        numbers.sum_tree(counts, size + 1, 1, count, 0, 1)
-        assert counts.store[size + 1] == 100 + sum(put[:count])
-    assert counts.store[0] == 0
+        adds[size + 1], maxima[size + 1] = 100, 4
+        numbers.sum_tree(single, size + 1, 1, count, 0, 1)
+        assert (adds[size + 1, :carried] == 100 + put[:count, :carried].sum(axis=0)).all()
+        assert (maxima[size + 1, :extremes] == highest[:count, :extremes].max(axis=0, initial=4)).all()
+        assert adds[size + 1, carried] == 100
+        assert maxima[size + 1, extremes] == 4
+    assert (adds[0] == 0).all()
+    assert (maxima[0] == -np.inf).all()
 
 
 @pytest.mark.parametrize("kind", BLANKS)
@@ -240,7 +255,7 @@ def require_index(
     extra = new_extra(automaton, operands, np.ones(events, dtype=np.uint64), last - first)
     base = np.empty(1, dtype=np.int64)
     used = reset(states.indexes, base, ranks, extra, first, last)
-    counts = numbers.Counts(np.zeros(used + 2))
+    counts = one_lane(used + 2, Slots(1, 0, 1, 0))
     put: list[tuple[int, int]] = []
     for j in range(first, last):
         counts.store[used] = 0

@@ -26,7 +26,7 @@ from greta.engine.program import Compiler, clip_sets
 from greta.kernels import nearest as near
 from greta.kernels.broad import SCALED, Broad, scaled, wide
 from greta.kernels.layout import FREE, KIND, Automaton, Input, Lanes
-from greta.kernels.propagate import Results, count_windows, propagate
+from greta.kernels.propagate import Results, propagate, propagate_singly
 from greta.kernels.stores import Store, doubles, integers
 from greta.kernels.windows import clip_leading, clip_trailing, window_runs
 from greta.lang.nodes import Semantics
@@ -296,8 +296,8 @@ class Execution:
             held = int(np.diff(self.frame.offsets)[partitions].sum())
             number_bytes = 8 * width * (flow.carried_adds + flow.carried_maxes)
             at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
-            if at_once == 1 and prepared.double and not broad and flow.adds == 1 and not flow.maxes:
-                count_windows(automaton, events, lanes, partitions, results)
+            if at_once == 1 and prepared.double and not broad:
+                propagate_singly(automaton, events, lanes, partitions, results)
             else:
                 none = np.empty((0, 0), dtype=words.dtype)
                 propagate(automaton, events, lanes, partitions, at_once, blank, results, np.empty(0), none)

@@ -9,9 +9,9 @@ A row holds the slots of a vertex, each for several windows next to each other: 
 Extreme slots lie in ``maxima`` in the same way, the additive ones in a store of doubles, integers or numbers of
 several words (``stores``).
 
-``Counts`` is the plainest arena: one number per row, for counting trends in one window at a time, where loops over
-lanes and slots would take longer than the additions. The operations are one set of names; the compiler picks the code
-by the type of the arena, so that every kernel is written once and the common cases pay nothing for the others.
+``Single`` is an arena of doubles without lanes, for one window at a time: the loops over lanes, and over slots where
+there are up to three, would take longer than the additions. The operations are one set of names; the compiler picks
+the code by the type of the arena, so that every kernel is written once and common cases pay nothing for the others.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greta.kernels import single
 from greta.kernels.compiler import SMALL_OPTIONS, inner, part, small
 from greta.kernels.layout import Slots
+from greta.kernels.single import Single
 from greta.kernels.stores import (
     Store,
     add,
@@ -65,13 +67,7 @@ class Rows(NamedTuple):
     """Maxima of a row."""
 
 
-class Counts(NamedTuple):
-    """An arena of rows that hold one double each: no lanes, no further slots."""
-
-    store: NDArray[np.float64]
-
-
-Arena = Rows | Counts
+Arena = Rows | Single
 
 
 class Trace(NamedTuple):
@@ -100,12 +96,12 @@ def new_trace(vertices: int, words: int, maxes: int) -> Trace:
 
 def by_arena(
     function: Callable[..., Any],
-    counts: Callable[..., Any],
+    alone: Callable[..., Any],
     rows: Callable[..., Any],
     options: dict[str, Any] = SMALL_OPTIONS,
 ) -> None:
     """Dispatch on the type of an arena."""
-    by_type(function, lambda arena: counts if getattr(arena, "instance_class", None) is Counts else rows, options)
+    by_type(function, lambda arena: alone if getattr(arena, "instance_class", None) is Single else rows, options)
 
 
 @part
@@ -124,12 +120,6 @@ def room(blank: Store, maxima: NDArray[Any], count: int, width: int, slots: Slot
     )
 
 
-@part
-def room_for_counts(count: int) -> Counts:
-    """An arena of ``count`` rows of one double each."""
-    return Counts(np.empty(count, dtype=np.float64))
-
-
 @inner
 def clear_rows(rows: Rows, count: int, lanes: int) -> None:
     """Set the first lanes of the rows ``[0, count)`` to zero and NOTHING."""
@@ -143,12 +133,7 @@ def clear_rows(rows: Rows, count: int, lanes: int) -> None:
 
 def clear(arena: Arena, row: int, low: int, high: int) -> None:
     """Set the lanes ``[low, high)`` of a row to zero and NOTHING."""
-    (_counts_clear if isinstance(arena, Counts) else _rows_clear)(arena, row, low, high)  # type: ignore[arg-type]
-
-
-@small
-def _counts_clear(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
-    counts.store[row] = 0
+    (single.clear if isinstance(arena, Single) else _rows_clear)(arena, row, low, high)  # type: ignore[arg-type]
 
 
 @small
@@ -162,20 +147,8 @@ def _rows_clear(rows: Rows, row: int, low: int, high: int) -> None:
 
 def start(arena: Arena, row: int, low: int, high: int, adds: NDArray[np.uint8], maxes: NDArray[np.uint8]) -> None:
     """A trend starts in some lanes of a cleared row: some slots become 1, or 0 for extremes."""
-    chosen: Any = _counts_start if isinstance(arena, Counts) else _rows_start
+    chosen: Any = single.start if isinstance(arena, Single) else _rows_start
     chosen(arena, row, low, high, adds, maxes)
-
-
-@small
-def _counts_start(
-    counts: Counts,
-    row: int,
-    low: int,  # noqa: ARG001
-    high: int,  # noqa: ARG001
-    adds: NDArray[np.uint8],  # noqa: ARG001
-    maxes: NDArray[np.uint8],  # noqa: ARG001
-) -> None:
-    counts.store[row] = 1
 
 
 @small
@@ -191,12 +164,7 @@ def _rows_start(rows: Rows, row: int, low: int, high: int, adds: NDArray[np.uint
 
 def is_alive(arena: Arena, row: int, low: int, high: int) -> bool:
     """Whether a trend reaches the row in one of the lanes."""
-    return bool((_counts_alive if isinstance(arena, Counts) else _rows_alive)(arena, row, low, high))  # type: ignore[arg-type]
-
-
-@small
-def _counts_alive(counts: Counts, row: int, low: int, high: int) -> bool:  # noqa: ARG001
-    return bool(counts.store[row] != 0)
+    return bool((single.is_alive if isinstance(arena, Single) else _rows_alive)(arena, row, low, high))  # type: ignore[arg-type]
 
 
 @small
@@ -209,12 +177,7 @@ def _rows_alive(rows: Rows, row: int, low: int, high: int) -> bool:
 
 def add_row(arena: Arena, into: int, row: int, low: int, high: int) -> None:
     """Add the carried slots of a row to another, in the lanes ``[low, high)``."""
-    (_counts_add if isinstance(arena, Counts) else _rows_add)(arena, into, row, low, high)  # type: ignore[arg-type]
-
-
-@small
-def _counts_add(counts: Counts, into: int, row: int, low: int, high: int) -> None:  # noqa: ARG001
-    counts.store[into] += counts.store[row]
+    (single.add_row if isinstance(arena, Single) else _rows_add)(arena, into, row, low, high)  # type: ignore[arg-type]
 
 
 @small
@@ -224,12 +187,7 @@ def _rows_add(rows: Rows, into: int, row: int, low: int, high: int) -> None:
 
 def add_result(arena: Arena, row: int, low: int, high: int) -> None:
     """Add all slots of a row to row 0, which collects the results."""
-    (_counts_result if isinstance(arena, Counts) else _rows_result)(arena, row, low, high)  # type: ignore[arg-type]
-
-
-@small
-def _counts_result(counts: Counts, row: int, low: int, high: int) -> None:  # noqa: ARG001
-    counts.store[0] += counts.store[row]
+    (single.add_result if isinstance(arena, Single) else _rows_result)(arena, row, low, high)  # type: ignore[arg-type]
 
 
 @small
@@ -259,12 +217,7 @@ def _add_slots(rows: Rows, into: int, row: int, low: int, high: int, adds: int, 
 
 def first_extreme(arena: Arena, row: int) -> float:
     """The first extreme of a row's first lane."""
-    return float(0.0 if isinstance(arena, Counts) else arena.maxima[row * arena.extremes])
-
-
-@small
-def _counts_extreme(counts: Counts, row: int) -> float:  # noqa: ARG001
-    return 0.0
+    return float(arena.maxima[row * (arena.maxes if isinstance(arena, Single) else arena.extremes)])
 
 
 @small
@@ -276,11 +229,6 @@ def record(arena: Arena, row: int, trace: Trace, event: int, state: int) -> None
     """Add a row, the vertex of an event in a state, to a trace: its first lane, and of additive slots the first."""
     if isinstance(arena, Rows):
         _rows_record(arena, row, trace, event, state)
-
-
-@small
-def _counts_record(counts: Counts, row: int, trace: Trace, event: int, state: int) -> None:
-    """Counts alone are never traced: they overflow."""
 
 
 @small
@@ -297,18 +245,8 @@ def _rows_record(rows: Rows, row: int, trace: Trace, event: int, state: int) -> 
 
 def sum_tree(arena: Arena, into: int, base: int, count: int, low: int, high: int) -> None:
     """Add to a row the first ``count`` places of a Fenwick tree that starts at row ``base``. O(log count)."""
-    chosen: Any = _counts_sum_tree if isinstance(arena, Counts) else _rows_sum_tree
+    chosen: Any = single.sum_tree if isinstance(arena, Single) else _rows_sum_tree
     chosen(arena, into, base, count, low, high)
-
-
-@small
-def _counts_sum_tree(counts: Counts, into: int, base: int, count: int, low: int, high: int) -> None:  # noqa: ARG001
-    total = counts.store[into]
-    k = count
-    while k > 0:
-        total += counts.store[base + k - 1]
-        k &= k - 1
-    counts.store[into] = total
 
 
 @small
@@ -333,25 +271,8 @@ def _rows_sum_tree(rows: Rows, into: int, base: int, count: int, low: int, high:
 
 def add_to_tree(arena: Arena, row: int, base: int, place: int, size: int, low: int, high: int) -> None:
     """Add a row at one place of a Fenwick tree of ``size`` places. O(log size)."""
-    chosen: Any = _counts_add_to_tree if isinstance(arena, Counts) else _rows_add_to_tree
+    chosen: Any = single.add_to_tree if isinstance(arena, Single) else _rows_add_to_tree
     chosen(arena, row, base, place, size, low, high)
-
-
-@small
-def _counts_add_to_tree(
-    counts: Counts,
-    row: int,
-    base: int,
-    place: int,
-    size: int,
-    low: int,  # noqa: ARG001
-    high: int,  # noqa: ARG001
-) -> None:
-    value = counts.store[row]
-    k = place + 1
-    while k <= size:
-        counts.store[base + k - 1] += value
-        k += k & -k
 
 
 @small
@@ -374,12 +295,12 @@ def _rows_add_to_tree(rows: Rows, row: int, base: int, place: int, size: int, lo
             k += k & -k
 
 
-by_arena(clear, _counts_clear, _rows_clear)
-by_arena(start, _counts_start, _rows_start)
-by_arena(is_alive, _counts_alive, _rows_alive)
-by_arena(add_row, _counts_add, _rows_add)
-by_arena(add_result, _counts_result, _rows_result)
-by_arena(sum_tree, _counts_sum_tree, _rows_sum_tree)
-by_arena(add_to_tree, _counts_add_to_tree, _rows_add_to_tree)
-by_arena(first_extreme, _counts_extreme, _rows_extreme)
-by_arena(record, _counts_record, _rows_record)
+by_arena(clear, single.clear, _rows_clear)
+by_arena(start, single.start, _rows_start)
+by_arena(is_alive, single.is_alive, _rows_alive)
+by_arena(add_row, single.add_row, _rows_add)
+by_arena(add_result, single.add_result, _rows_result)
+by_arena(sum_tree, single.sum_tree, _rows_sum_tree)
+by_arena(add_to_tree, single.add_to_tree, _rows_add_to_tree)
+by_arena(first_extreme, single.first_extreme, _rows_extreme)
+by_arena(record, single.record, _rows_record)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.indexes import Chunk, Extra, new_extra, reset
 from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
-from greta.kernels.numbers import Trace, clear_rows, new_trace, room, room_for_counts
+from greta.kernels.numbers import Trace, clear_rows, new_trace, room
 from greta.kernels.ranks import (
     SPARSE,
     Ranks,
@@ -27,6 +27,7 @@ from greta.kernels.ranks import (
     rank_chunk,
     rank_partition,
 )
+from greta.kernels.single import room_for_one
 from greta.kernels.stores import Store, nothing_in, overflowed, put, word, words_of
 from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
 
@@ -60,13 +61,12 @@ class Area(NamedTuple):
     codes: NDArray[np.int64]
 
 
-def count_windows(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, results: Results) -> None:
-    """Count the trends of every window of the given partitions in doubles, one window at a time.
-
-    The same as ``propagate`` where a vertex holds nothing but its count, and several times as fast.
-    """
+def propagate_singly(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, results: Results) -> None:
+    """Compute every window of the given partitions in doubles, one at a time: ``propagate`` of width 1, but faster."""
     way, area, extra = _ready(automaton, input_, lanes, partitions, 1)
-    _count_windows(way, input_.events, input_.weights, area, extra, partitions, results, new_trace(0, 0, 0))
+    none = np.empty(0)
+    goal = Goal(automaton.slots, 1, none, results, none, np.empty((0, 0)))
+    _propagate_singly(way, input_.events, input_.weights, area, extra, partitions, goal, new_trace(0, 0, 0))
 
 
 def propagate(
@@ -124,21 +124,22 @@ def _ready(
 
 
 @kernel
-def _count_windows(
+def _propagate_singly(
     way: Way,
     events: Events,
     weights: Weights,
     area: Area,
     extra: Extra | None,
     partitions: Int,
-    results: Results,
+    goal: Goal,
     trace: Trace,
 ) -> None:
-    """See ``count_windows``."""
-    arena = room_for_counts(_FIRST)
+    """See ``propagate_singly``."""
     lanes, rank = way.lanes, way.states.rank
+    results, slots = goal.results, goal.slots
     vertices = area.tick.vertex.shape[0]
-    latest = np.empty(0, dtype=np.float64)
+    capacity = _FIRST
+    arena = room_for_one(capacity, slots)
     for k in range(partitions.shape[0]):
         begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
         if lanes.offsets[k] == lanes.offsets[k + 1]:
@@ -148,20 +149,22 @@ def _count_windows(
             if events.stop[0] != 0:
                 return
             first, last = _extent(lanes, window, window + 1)
-            results.words[window, 0] = 0.0
-            if first >= last:
-                continue
             ranks, origin = area.whole, begin
             if not dense_enough(area.whole, last - first):
                 rank_chunk(rank, area.whole, first - begin, last - first, area.part, area.scratch)
                 ranks, origin = area.part, first
             used = reset(way.states.indexes, way.base, ranks, extra, first, last)
-            if used + vertices > arena.store.shape[0]:
-                arena = room_for_counts(used + vertices + (used + vertices) // 2)
-            arena.store[:used] = 0.0
+            if used + vertices > capacity:
+                capacity = used + vertices + (used + vertices) // 2
+                arena = room_for_one(capacity, slots)
+            arena.store[: used * slots.adds] = 0.0
+            arena.maxima[: used * slots.maxes] = -np.inf
             chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
-            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, latest, trace)
-            results.words[window, 0] = arena.store[0]
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest, trace)
+            for slot in range(slots.adds):
+                results.words[window, slot] = arena.store[slot]
+            for slot in range(slots.maxes):
+                results.maxima[window, slot] = arena.maxima[slot]
 
 
 @kernel

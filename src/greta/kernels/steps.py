@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import INNER_OPTIONS, inner
 from greta.kernels.layout import FACTOR, GUARD, OPERATION, ORIGIN, TARGET, WEIGHT, Int, Weights
-from greta.kernels.numbers import Arena, Counts, Rows, by_arena
+from greta.kernels.numbers import LANE_0, ONE_LANE, Arena, Rows, by_arena
+from greta.kernels.single import Single
 from greta.kernels.stores import add_product, by_store, copy, is_zero, nothing_in, zero
 
 ADD = 0
@@ -30,23 +31,46 @@ def take_steps(
     arena: Arena, steps: Int, weights: Weights, first: int, last: int, i: int, row: int, low: int, high: int
 ) -> None:
     """Run the steps ``[first, last)`` for event ``i`` on the lanes ``[low, high)`` of a row."""
-    if isinstance(arena, Rows):
-        _rows_steps(arena, steps, weights, first, last, i, row, low, high)
+    chosen: Any = _single_steps if isinstance(arena, Single) else _rows_steps
+    chosen(arena, steps, weights, first, last, i, row, low, high)
 
 
 @inner
-def _no_steps(
-    counts: Counts,
+def _single_steps(
+    single: Single,
     steps: Int,
     weights: Weights,
     first: int,
     last: int,
     i: int,
     row: int,
-    low: int,
-    high: int,
+    low: int,  # noqa: ARG001
+    high: int,  # noqa: ARG001
 ) -> None:
-    """A count alone takes no steps."""
+    """The same as ``_rows_steps`` for one lane of doubles."""
+    store = single.store
+    for at in range(first, last):
+        guard = steps[at, GUARD]
+        if guard >= 0 and weights.guards[guard, i] == 0:
+            continue
+        operation = steps[at, OPERATION]
+        target = row * single.adds + steps[at, TARGET]
+        origin = row * single.adds + steps[at, ORIGIN]
+        weight = float(steps[at, FACTOR])
+        if steps[at, WEIGHT] >= 0:
+            weight = weights.doubles[steps[at, WEIGHT], i]
+        if operation == ADD:
+            if weight != 0.0 and store[origin] != 0.0:
+                store[target] += weight * store[origin]
+        elif operation == COPY:
+            store[target] = store[origin]
+        elif operation == ZERO:
+            store[target] = 0.0
+        else:
+            adds, maxes = single.adds, single.maxes
+            rows = Rows(store, single.maxima, ONE_LANE, adds, maxes, adds, maxes, adds, maxes)
+            target, origin = steps[at, TARGET], steps[at, ORIGIN]
+            _change_extremes(rows, operation, target, origin, weight, row, LANE_0, ONE_LANE)
 
 
 @inner
@@ -133,4 +157,4 @@ def _change_extremes(
 
 
 by_store(in_maxima, _a_double, _an_integer, _an_integer)
-by_arena(take_steps, _no_steps, _rows_steps, INNER_OPTIONS)
+by_arena(take_steps, _single_steps, _rows_steps, INNER_OPTIONS)

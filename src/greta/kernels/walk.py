@@ -199,13 +199,22 @@ def enumerate_trends(
         if value >= level - slack:
             if value < below:
                 while offsets[trends] + depth > vertices.shape[0]:
-                    vertices = np.concatenate((vertices, np.empty_like(vertices)))
+                    vertices = _twice(vertices)
                 vertices[offsets[trends] : offsets[trends] + depth] = path[:depth]
                 offsets[trends + 1] = offsets[trends] + depth
                 trends += 1
         elif value > next_level:
             next_level = value
     return Found(vertices[: offsets[trends]], offsets[: trends + 1], next_level)
+
+
+@part
+def _twice(vertices: Int) -> Int:
+    """The same with as much room again; ``np.concatenate`` takes seconds to compile."""
+    larger = np.empty(2 * vertices.shape[0], dtype=np.int64)
+    for at in range(vertices.shape[0]):
+        larger[at] = vertices[at]
+    return larger
 
 
 @part
