@@ -1,15 +1,20 @@
-"""Ctrl-C during a computation: kernels run in a thread of their own, and are told to stop.
+"""Ctrl-C during a computation: a second thread hears of it at once, and tells the kernels to stop.
 
-A compiled kernel hears no signal. So a computation that the main thread asks for runs in a second thread while the
-main thread waits, where Python can deliver the signal; it then raises the flag that every kernel looks at once per
-event (``greta.kernels.layout.Events.stop``), and the second thread ends at its next look.
+Python acts on a signal between two of its own instructions, and a compiled kernel is one instruction. But it writes the
+signal's number into a file of our choice at once (``signal.set_wakeup_fd``). A thread reads it there and raises the
+flag that every kernel looks at once per event (``greta.kernels.layout.Events.stop``); the kernel returns, and Python
+raises KeyboardInterrupt as always.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import TypeVar
 
 import numpy as np
@@ -18,17 +23,11 @@ from numpy.typing import NDArray
 Result = TypeVar("Result")
 Flag = NDArray[np.uint8]
 
-_POLL_SECONDS = 0.2
-"""How often the main thread wakes; on some systems a signal is only delivered then."""
-_PATIENCE_SECONDS = 1.0
-"""How long an interrupted computation may take to end before it is left behind."""
-
-
 _FLAG: ContextVar[Flag | None] = ContextVar("_FLAG", default=None)
 
 
 class Interrupted(BaseException):
-    """Ends a computation that nobody waits for any more; never leaves its thread."""
+    """Ends a computation whose kernels were told to stop; never leaves ``interruptible``."""
 
 
 def stop_flag() -> Flag:
@@ -45,41 +44,63 @@ def heed() -> None:
 
 
 def interruptible(work: Callable[[], Result]) -> Result:
-    """The result of ``work()``, or a KeyboardInterrupt within about a second of Ctrl-C.
+    """The result of ``work()``, or a KeyboardInterrupt as soon as its kernels have heard of Ctrl-C.
 
-    Only the main thread hears of Ctrl-C: in any other, and inside another call of this, ``work`` is simply called.
+    Only the main thread is interrupted: in any other, and inside another call of this, ``work`` is simply called. Where
+    the program's own way to deal with Ctrl-C raises nothing, the work that was stopped is done again.
     """
     if threading.current_thread() is not threading.main_thread() or _FLAG.get() is not None:
         return work()
-    flag = np.zeros(1, dtype=np.uint8)
-    results: list[Result] = []
-    errors: list[BaseException] = []
-    done = threading.Event()
-
-    def compute() -> None:
-        _FLAG.set(flag)
+    listener = _Listener.at_hand()
+    while True:
+        token = _FLAG.set(np.zeros(1, dtype=np.uint8))
+        before = listener.listen(stop_flag())
         try:
-            results.append(work())
-        except BaseException as error:  # noqa: BLE001 - raised again in the main thread
-            errors.append(error)
+            return work()
+        except Interrupted:
+            continue
         finally:
-            done.set()
-
-    thread = _thread(compute)
-    try:
-        thread.start()
-        while not done.wait(_POLL_SECONDS):
-            pass
-    except BaseException:
-        flag[0] = 1
-        done.wait(_PATIENCE_SECONDS)
-        raise
-    if errors:
-        raise errors[0]
-    return results[0]
+            listener.rest(before)
+            _FLAG.reset(token)
 
 
-def _thread(work: Callable[[], None]) -> threading.Thread:
-    """A thread that does not keep the process alive, in a copy of this context."""
-    context = copy_context()
-    return threading.Thread(target=lambda: context.run(work), name="greta", daemon=True)
+class _Listener:
+    """A thread that waits for signals of this process while something is computed."""
+
+    _own: _Listener | None = None
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+        self._flag: Flag | None = None
+        self._other = -1
+        self._ear, self._mouth = socket.socketpair()
+        self._mouth.setblocking(False)
+        threading.Thread(target=self._wait, name="greta", daemon=True).start()
+
+    @classmethod
+    def at_hand(cls) -> _Listener:
+        """The one of this process; a child that was forked has none yet."""
+        if cls._own is None or cls._own._process != os.getpid():
+            cls._own = cls()
+        return cls._own
+
+    def listen(self, flag: Flag) -> int:
+        """Raise ``flag`` at Ctrl-C from now on; who listened before, for ``rest``."""
+        self._flag = flag
+        self._other = signal.set_wakeup_fd(self._mouth.fileno(), warn_on_full_buffer=False)
+        return self._other
+
+    def rest(self, other: int) -> None:
+        """Let those listen again who did before."""
+        signal.set_wakeup_fd(other)
+        self._flag = None
+
+    def _wait(self) -> None:
+        while signals := self._ear.recv(64):
+            flag = self._flag
+            if flag is not None and signal.SIGINT in signals:
+                flag[0] = 1
+            if self._other >= 0:
+                # An event loop wants to hear of it too.
+                with suppress(OSError):
+                    os.write(self._other, signals)
