@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from greta.engine.aggregate import aggregate
+from greta import aggregate
 from greta.errors import QueryMeaningError
 from greta_research import brute_force
 from support import soak
@@ -148,3 +148,11 @@ def test_many_values_of_trends_in_exact_numbers_agree_with_brute_force(case: Cas
 def test_a_million_cases_agree_with_brute_force(values: bool, numbers: Any) -> None:
     name = f"{'values of trends' if values else 'aggregates'}, {numbers} numbers"
     soak.run_cases(name, cases(values=values, max_events=9), lambda case: check(case, numbers))
+
+
+@pytest.mark.parametrize("strategy", ["auto", "graph"])
+def test_a_scope_that_no_trend_is_long_enough_to_meet_groups_as_null(strategy: Any) -> None:
+    events = [{"type": kind, "time": time, "g": 1} for time, kind in enumerate("ABBB")]
+    query = "RETURN A.g, COUNT(*) AS n PATTERN A OR B+ MIN LENGTH 2 GROUP-BY A.g"
+    (row,) = aggregate(events, query, strategy=strategy).to_pylist()
+    assert (row["g"], row["n"]) == (None, 4.0)

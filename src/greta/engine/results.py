@@ -65,8 +65,11 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     example = stream.keys.example
     for name in plan.group:
         column = stream.columns.table.column(name)
-        if name in plan.partitioning.common or name not in scope_of:
+        if name in plan.partitioning.common:
             values[name] = contiguous(column.take(pa.array(example[frame.common])))
+        elif name not in scope_of:
+            # No trend that is long enough has a variable of the scope.
+            values[name] = pa.nulls(len(frame.common), column.type)
         else:
             codes = frame.scope_values[scope_of[name]]
             rows = np.append(stream.scope_keys(name).example, 0)[codes]
