@@ -19,7 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -158,16 +158,35 @@ def test_the_examples_of_a_page_print_what_it_says(page: Path, session: Session)
 
 
 def check_alone(directory: Path, page: Path) -> None:
-    """What a process of its own does: Java stays in the directory in which it was started."""
+    """What the process for Spark does: its Java stays in the directory in which it was started, so all pages use one.
+
+    Each finds it as if it were new, and starts a session of its own.
+    """
+    from pyspark.sql import SparkSession
+
+    for entry in directory.iterdir():
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    shutil.copytree(ROOT / "examples", directory / "examples")
     os.chdir(directory)
-    check(Session(directory), page, spark=True)
+    try:
+        check(Session(directory), page, spark=True)
+    finally:
+        if (session := SparkSession.getActiveSession()) is not None:
+            session.stop()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], None]]:
+    """Runs a page in a process apart from the tests, the same for all pages: starting Java takes longer than most."""
+    directory = tmp_path_factory.mktemp("spark")
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        yield lambda page: process.submit(check_alone, directory, page).result()
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("page", WITH_SPARK, ids=names_of(WITH_SPARK))
-def test_the_spark_examples_of_a_page_print_what_it_says(page: Path, session: Session) -> None:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
-        alone.submit(check_alone, session.directory, page).result()
+def test_the_spark_examples_of_a_page_print_what_it_says(page: Path, alone: Callable[[Path], None]) -> None:
+    alone(page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of(PAGES))
