@@ -3,16 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 PACKAGES := .venv/.packages
 READY := .venv/.ready
-ARCHIVE := .venv/spark.jsa
 # a second Python for all tests but those on Spark; where there is none, test-python says so and does nothing
 SECOND ?= 3.13
-
-# what CI runs once more with the compiler off: kernels by themselves, and every worked case
-UNCOMPILED := tests/engine/test_kernel_trees.py tests/engine/test_kernel_numbers.py tests/engine/test_kernel_conditions.py \
-  tests/engine/test_conformance.py -k "not graph and not exact-auto"
+# how many tests run at once: three keep two cores busy, as those on Spark wait now and then
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check static prepare unit lint format types layers test-slow test-soak test-plain test-sample \
+.PHONY: help setup demo studio test check static fetch unit lint format types layers test-slow test-soak test-plain test-sample \
   test-mutants test-python test-oldest test-matrix test-browser coverage screenshots bench bench-quick docs clean
 
 help: ## show this help
@@ -33,24 +30,24 @@ demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a pict
 studio: $(READY) ## open a page to write queries in and see what they mean
 	@$(BIN)/greta studio
 
-# What keeps one core busy runs two at a time: kernels are compiled while types are checked.
+# What keeps one core busy runs two at a time: kernels are compiled while types are checked and packages fetched.
 test: $(PACKAGES) ## run all checks and tests: what CI runs
-	@$(MAKE) --no-print-directory -j 2 prepare static
+	@$(MAKE) --no-print-directory -j 2 $(READY) fetch static
 	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory -j 2 test-sample test-oldest
 
 static: lint types layers
 
-prepare: $(READY) $(ARCHIVE)
+# what the shares on another Python and on the oldest Spark need
+fetch: $(PACKAGES)
+	@$(PYTHON) tools/second_python.py $(SECOND) --sample --prepare
+	@$(PYTHON) tools/matrix.py --prepare
 
 check: test ## the same as make test
 
-$(ARCHIVE): $(READY) tools/class_archive.py
-	@$(BIN)/python tools/class_archive.py $@
-
-unit: $(READY) $(ARCHIVE) ## run the tests alone, those in a browser included where there is one
+unit: $(READY) ## run the tests alone, those in a browser included where there is one
 	@$(PYTHON) tools/browser.py
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 2
-	NUMBA_DISABLE_JIT=1 GRETA_HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 $(UNCOMPILED)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 2
 
 lint: $(PACKAGES) ## check style and formatting
 	$(BIN)/ruff check .
@@ -66,10 +63,10 @@ types: $(PACKAGES) ## check types
 layers: $(PACKAGES) ## check that imports go down only
 	PYTHONPATH=research $(BIN)/lint-imports
 
-test-slow: $(READY) $(ARCHIVE) test-plain ## run the slow tests: more examples, fuzzing, the demo, pip's Java (minutes)
+test-slow: $(READY) test-plain ## run the slow tests: more examples, fuzzing, the demo, pip's Java (minutes)
 	GRETA_HYPOTHESIS_PROFILE=slow $(BIN)/python -m pytest -m "slow and not soak"
 
-test-soak: $(READY) $(ARCHIVE) ## run a night: a million random cases, 100 kills, an hour of stream; GRETA_SOAK_MINUTES=60 bounds it
+test-soak: $(READY) ## run a night: a million random cases, 100 kills, an hour of stream; GRETA_SOAK_MINUTES=60 bounds it
 	$(BIN)/python -m pytest -m soak -s
 
 test-plain: $(READY) ## run the engine's tests on kernels that are plain Python
@@ -81,7 +78,7 @@ test-sample: $(PACKAGES) ## run a sample on a second Python with the compiler of
 test-mutants: $(PACKAGES) ## make mistakes on purpose, one at a time, and see that a fast test notices each (minutes)
 	$(BIN)/python tools/mutants.py --jobs 2
 
-test-oldest: ## run a few tests on the oldest Spark, in an environment of its own
+test-oldest: $(READY) ## run a few tests on the oldest Spark
 	@$(PYTHON) tools/matrix.py --quick
 
 test-matrix: ## run the Spark suite on every version of Spark, and write the table in the docs (long)

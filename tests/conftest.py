@@ -4,8 +4,6 @@ Hypothesis profiles are picked by GRETA_HYPOTHESIS_PROFILE, else `ci` where CI i
 """
 
 import os
-import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -29,23 +27,27 @@ def _profile() -> str:
 
 settings.load_profile(_profile())
 
-ARCHIVE = Path(sys.prefix) / "spark.jsa"
-"""Classes that ``make unit`` has kept for Java; see tools/class_archive.py."""
+# For a Java that lives for seconds: compile little, collect on one thread. An archive of Spark's classes saves a start
+# three of twenty seconds of processor time and takes sixty to make, more than the dozen starts of a run give back.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable")
 
 
-def _java_options() -> str:
-    """For a Java that lives for seconds: compile little, collect on one thread, map classes where they are kept."""
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xlog:disable"
-    if ARCHIVE.exists() and ARCHIVE.stat().st_size:
-        options += f" -XX:SharedArchiveFile={ARCHIVE}"
-    return options
-
-
-os.environ.setdefault("SPARK_SUBMIT_OPTS", _java_options())
-
-
-_LONGEST = ("tests/spark", "tests/docs", "tests/studio", "tests/engine", "tests/research", "tests/graph", "tests/cli")
-"""The directories that take longest, longest first."""
+_LONGEST = (
+    "tests/spark",
+    "tests/docs/test_docs",
+    "tests/docs/test_notebooks",
+    "tests/engine/test_against_brute_force",
+    "tests/live/test_live_rows",
+    "tests/engine/test_trends",
+    "tests/studio",
+    "tests/engine",
+    "tests/live",
+    "tests/research",
+    "tests/graph",
+    "tests/cli",
+    "tests/docs",
+)
+"""Files and directories that take longest, longest first."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

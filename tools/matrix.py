@@ -1,8 +1,9 @@
 """The Spark suite on every version of Spark that greta runs on: environments → test runs → a table for the docs.
 
 Each version has an environment of its own beneath ``.matrix/``, with the pins of ``constraints.txt`` beside that Spark;
-the oldest has the lowest versions of NumPy, Numba, PyArrow and pandas as well. ``--quick`` runs a few tests on the
-oldest alone and writes nothing. Needs nothing but Python's standard library.
+the oldest has the lowest versions of NumPy, Numba, PyArrow and pandas as well. ``--quick`` is CI's share: a few tests
+on the oldest Spark alone, which is put before that of ``.venv`` instead of into an environment of its own; it writes no
+table. ``--prepare`` fetches that Spark and no more. Needs nothing but Python's standard library.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,7 @@ SLOW = ("Connect", "pack/ship")
 QUICK = "mistakes or several_queries_come_back or columns_may_have_any_name or no_events"
 LEFT_OUT = "not worked_cases"
 """Minutes each, and the same on every Spark: the judge's cases run once, on the newest."""
+PYTEST = ("-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider")
 LOWEST = {"numpy": "2.1.*", "numba": "0.61.*", "pyarrow": "19.*", "pandas": "2.2.*", "llvmlite": "0.44.*"}
 
 
@@ -58,14 +60,14 @@ TOOLS = ("duckdb", "hypothesis", "polars", "psutil", "pytest", "pytest-timeout")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few tests on the oldest version")
+    parser.add_argument("--prepare", action="store_true", help="fetch the oldest version alone")
     parser.add_argument("--only", action="append", metavar="VERSION", help="this version; repeatable")
     parser.add_argument("--feature", action="append", choices=FEATURES, help="this column; repeatable")
     parser.add_argument("--environments", type=Path, default=ROOT / ".matrix", help="where environments are kept")
     arguments = parser.parse_args()
-    if arguments.quick:
-        # With the project's own pins, kernels that are compiled already serve.
-        python = prepare(replace(SPARKS[0], lowest=False), arguments.environments)
-        sys.exit(0 if run(python, ("tests/spark/test_spark_batch.py",), QUICK, slow=False).passed else 1)
+    if arguments.quick or arguments.prepare:
+        place = fetch(SPARKS[0], arguments.environments)
+        sys.exit(run_quick(SPARKS[0], place) if arguments.quick and place else 0)
     chosen = [spark for spark in SPARKS if not arguments.only or spark.version in arguments.only]
     table = read_table()
     for spark in chosen:
@@ -110,6 +112,36 @@ def prepare(spark: Spark, place: Path) -> Path:
     return python
 
 
+def fetch(spark: Spark, place: Path) -> Path | None:
+    """A directory with this Spark and nothing else, to be put before the packages of ``.venv``; made once.
+
+    Where the package cannot be had, this says so and returns None: a machine without it can still run all the rest.
+    """
+    home = place / f"{spark.version}-alone"
+    stamp = home / ".ready"
+    if not stamp.exists():
+        say(f"fetching Spark {spark.version}")
+        command = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile")
+        wanted = ("--no-deps", "--upgrade", "--target", str(home), f"pyspark=={spark.version}")
+        if subprocess.run([*command, *wanted], check=False, cwd=ROOT).returncode:
+            say(f"Spark {spark.version} cannot be had here: its tests are skipped")
+            return None
+        stamp.touch()
+    return home
+
+
+def run_quick(spark: Spark, place: Path) -> int:
+    """Run the few tests with the usual packages, whose compiled kernels serve; returns the code to leave with."""
+    python = ROOT / ".venv" / "bin" / "python"
+    environment = os.environ | {"PYTHONPATH": f"{place}{os.pathsep}{ROOT / 'src'}"}
+    asked = [str(python), "-c", "import pyspark; print(pyspark.__version__)"]
+    version = subprocess.run(asked, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    if version != spark.version:
+        sys.exit(f"{place} should have Spark {spark.version}, and has {version}\nhint: remove the directory")
+    tests = (*PYTEST, "-k", QUICK, "tests/spark/test_spark_batch.py")
+    return subprocess.run([str(python), *tests], cwd=ROOT, env=environment, check=False).returncode
+
+
 def pins(spark: Spark) -> str:
     """The project's pins without those that this Spark decides."""
     lines = (ROOT / "constraints.txt").read_text().splitlines()
@@ -145,20 +177,7 @@ def run(python: Path, files: tuple[str, ...], selection: str, *, slow: bool) -> 
     """Run test files; old versions of PySpark warn of themselves, so warnings are no errors here."""
     began = time.monotonic()
     marks = [] if not slow else ["-m", "spark"]
-    command = [
-        str(python),
-        "-m",
-        "pytest",
-        "-q",
-        "-W",
-        "ignore",
-        "-p",
-        "no:cacheprovider",
-        *marks,
-        "-k",
-        selection,
-        *files,
-    ]
+    command = [str(python), *PYTEST, *marks, "-k", selection, *files]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     if (home := python.parent.parent).name.endswith("-lowest"):
         # Another Numba would overwrite the kernels that lie beside the sources.

@@ -53,6 +53,7 @@ def test_exact_counts_do_not_wrap_within_one_tick(aggregates: str) -> None:
     assert int(answer["n"]) == 2**56 - 1 + 256 * 2**56
 
 
+@only_compiled
 def test_digits_need_no_setting_of_python() -> None:
     assert len(row(20_000, "exact")["n"]) == math.floor(20_000 * math.log10(2)) + 1
 

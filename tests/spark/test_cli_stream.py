@@ -9,21 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from test_stream import FALLING, batch, comparable, trades
-from test_stream_kill import command, offsets
+from test_stream_kill import command, inside, offsets
 
 import greta
-from greta.cli import main
 from support.spark_streams import Stream, figures, random_parts
 
 pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession
+
+from greta.spark.stream.run import PROGRESS
 
 pytestmark = pytest.mark.spark
 
@@ -31,15 +32,6 @@ _PATIENCE = 300
 """Seconds for anything that takes a few; only a hang takes that long."""
 
 SCHEMA = "type STRING, time TIMESTAMP, company STRING, sector STRING, price BIGINT"
-
-
-def inside(*arguments: object) -> int:
-    """Run the command in this process, with the session of the tests."""
-    try:
-        main(["stream", *map(str, arguments)])
-    except SystemExit as left:
-        return int(left.code or 0)
-    return 0
 
 
 def assert_quiet(errors: str) -> None:
@@ -52,7 +44,7 @@ def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: S
     table = trades(400, seed=21)
     stream = Stream(tmp_path, table.schema)
     endless = [part for part in command(stream) if part != "--available-now"]
-    first, *rest = random_parts(table, 8, random.Random(21))
+    first, *rest = random_parts(table, 4, random.Random(21))
     stream.add(first)
     # A group of its own, as a terminal gives it: Ctrl-C reaches all that the command has started there.
     process = subprocess.Popen(endless, start_new_session=True, stderr=subprocess.PIPE, text=True)
@@ -74,8 +66,7 @@ def test_ctrl_c_ends_after_the_micro_batch_and_the_same_command_goes_on(spark: S
     assert_quiet(errors)
     assert running <= {file.name for file in (Path(stream.checkpoint) / "commits").glob("[0-9]*")}
     stream.flush()
-    done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
+    assert inside(*command(stream)[4:]) == 0
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
 
 
@@ -120,6 +111,19 @@ def serving(lines: list[str]) -> Iterator[int]:
                 client.close()
 
 
+def ctrl_c_once(reached: Callable[[], bool]) -> threading.Thread:
+    """A thread that ends the command that runs in this process as soon as something is reached."""
+
+    def wait() -> None:
+        while not reached():
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
 @pytest.mark.usefixtures("spark")
 def test_a_socket_brings_json_lines(tmp_path: Path) -> None:
     table = trades(120, seed=23)
@@ -128,15 +132,21 @@ def test_a_socket_brings_json_lines(tmp_path: Path) -> None:
     query = tmp_path / "query.greta"
     query.write_text(FALLING)
     out = tmp_path / "out"
+    expected = greta.aggregate(table, FALLING)
+
+    def all_rows() -> bool:
+        return (out / PROGRESS).exists() and sum(one["rows"] for one in figures(out)) == len(expected)
+
+    # The command has its own hand on the signal from before its first row until after its last line of progress.
     with serving(lines) as port:
+        ctrl_c_once(all_rows)
         code = inside(
             query,
             *("--input", f"socket:127.0.0.1:{port}", "--schema", SCHEMA),
             *("--output", out, "--checkpoint", tmp_path / "checkpoint", "--lateness", "0 seconds"),
-            *("--buckets", 2, "--seconds", 20, "--quiet"),
+            *("--buckets", 2, "--seconds", 60, "--quiet"),
         )
     assert code == 0
-    expected = greta.aggregate(table, FALLING)
     rows = pq.read_table(list(out.glob("*.parquet")))
     assert sorted(rows.column("trends").to_pylist()) == sorted(expected.column("trends").to_pylist())
 

@@ -14,6 +14,7 @@ import pytest
 from test_stream import FALLING, batch, comparable, trades
 
 import greta
+from greta.cli import main
 from support import soak
 from support.spark_streams import Stream, disordered, figures, random_parts
 
@@ -45,6 +46,15 @@ def command(stream: Stream, *more: str) -> list[str]:
     ]
 
 
+def inside(*arguments: object) -> int:
+    """Run the command in this process, with the session of the tests."""
+    try:
+        main(["stream", *map(str, arguments)])
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
+
+
 def offsets(stream: Stream) -> int:
     place = Path(stream.checkpoint) / "offsets"
     return len([file for file in place.glob("*") if file.name.isdigit()]) if place.is_dir() else 0
@@ -70,18 +80,18 @@ def run_and_kill(stream: Stream, draw: random.Random) -> bool:
     return not ended
 
 
-def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> int:
+def survive(spark: SparkSession, capsys: pytest.CaptureFixture[str], place: Path, kills: int, seed: int) -> int:
     """Kill a stream's driver again and again, then let it end and look at its rows; how often it was killed."""
     draw = random.Random(seed)
     table = trades(300 + 20 * kills, seed=seed)
     stream = Stream(place, table.schema)
-    stream.add(*random_parts(disordered(table, 2, draw), 5 + 4 * kills, draw))
+    stream.add(*random_parts(disordered(table, 2, draw), 2 + 3 * kills, draw))
     stream.flush()
     killed = sum(run_and_kill(stream, draw) for _ in range(kills))
     assert killed >= max(1, kills - 1)
-    done = subprocess.run(command(stream), capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "run the same command again" in done.stderr
+    code, errors = inside(*command(stream)[4:]), capsys.readouterr().err
+    assert code == 0, errors
+    assert "run the same command again" in errors
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
     last = figures(place / "out")[-1]
     assert last["state_bytes"] == 0
@@ -89,45 +99,44 @@ def survive(spark: SparkSession, place: Path, kills: int, seed: int) -> int:
     return killed
 
 
-def test_a_killed_driver_loses_nothing_and_writes_nothing_twice(spark: SparkSession, tmp_path: Path) -> None:
-    survive(spark, tmp_path, kills=1, seed=1)
+def test_a_killed_driver_loses_nothing_and_writes_nothing_twice(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survive(spark, capsys, tmp_path, kills=1, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_a_driver_killed_a_hundred_times_loses_nothing_and_writes_nothing_twice(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     began, kills, streams = time.monotonic(), 0, 0
     while kills < soak.KILLS and time.monotonic() - began < soak.seconds("kills"):
         streams += 1
-        kills += survive(spark, tmp_path / str(streams), kills=4, seed=1 + streams)
+        kills += survive(spark, capsys, tmp_path / str(streams), kills=4, seed=1 + streams)
     took = time.monotonic() - began
-    print(f"\nsoak: {kills} kills of drivers in {streams} streams, no row lost or there twice, {took:.0f} s")
+    with capsys.disabled():
+        print(f"\nsoak: {kills} kills of drivers in {streams} streams, no row lost or there twice, {took:.0f} s")
 
 
-def test_a_poisoned_line_of_json_is_reported_and_skipped_on_demand(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_poisoned_line_of_json_is_reported_and_skipped_on_demand(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = trades(60, seed=3)
     stream = Stream(tmp_path, table.schema)
     good = [json.dumps({**row, "time": row["time"].isoformat()}) for row in table.to_pylist()]
     (stream.incoming / "0.jsonl").write_text("\n".join([*good[:30], '{"type": "Stock", "time": "20', *good[30:]]))
     schema = "type STRING, time TIMESTAMP, company STRING, sector STRING, price BIGINT"
     options = ("--format", "json", "--schema", schema)
-    stopped = subprocess.run(command(stream, *options), capture_output=True, text=True, timeout=_PATIENCE, check=False)
-    assert stopped.returncode == 1
-    assert "no readable time in column 'time'" in stopped.stderr
-    assert "Traceback" not in stopped.stderr.splitlines()[-1]
+    assert inside(*command(stream, *options)[4:]) == 1
+    errors = capsys.readouterr().err
+    assert "no readable time in column 'time'" in errors
+    assert "Traceback" not in errors.splitlines()[-1]
     flush = {"type": "Nothing", "time": "2030-01-01T00:00:00Z"}
     (stream.incoming / "1.jsonl").write_text(json.dumps(flush))
-    skipped = subprocess.run(
-        command(stream, *options, "--bad-records", "skip"),
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE,
-        check=False,
-    )
-    assert skipped.returncode == 0, skipped.stderr
-    assert "bad records skipped: 1" in skipped.stderr
+    code, errors = inside(*command(stream, *options, "--bad-records", "skip")[4:]), capsys.readouterr().err
+    assert code == 0, errors
+    assert "bad records skipped: 1" in errors
     assert comparable(stream.rows(spark)) == comparable(greta.aggregate(table, FALLING).to_pylist())
     assert isinstance(table, pa.Table)

@@ -111,7 +111,7 @@ def soak(place: Path, minutes: float, rate: int, patience: float) -> None:
 
 
 def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> None:
-    soak(tmp_path, minutes=4, rate=2_000, patience=600)
+    soak(tmp_path, minutes=3, rate=2_000, patience=600)
 
 
 @pytest.mark.slow
