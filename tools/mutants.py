@@ -103,8 +103,8 @@ def in_a_copy(stages: list[list[str]], mutant: Mutant | None = None) -> str | No
 
 
 def copy_sources(place: Path) -> None:
-    """All that tests need, without anything compiled."""
-    leave = shutil.ignore_patterns("__pycache__", ".hypothesis")
+    """All that tests need, without compiled kernels; byte code is taken along, as it says of which source it is."""
+    leave = shutil.ignore_patterns("*.nbi", "*.nbc", ".hypothesis")
     for entry in COPIED:
         source = ROOT / entry
         if source.is_dir():
