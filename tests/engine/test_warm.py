@@ -1,5 +1,6 @@
 """Kernels made ready beforehand."""
 
+import warnings
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from greta.engine import compiling, trends, warm
 from greta.engine.row_choice import choose_row
 from greta.engine.warm import PARTS, main
 from greta.errors import GretaWarning
+from greta.live import warm as live_warm
 
 
 def test_every_part_is_made_ready_with_a_line_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +53,11 @@ def test_kernels_are_made_ready_without_a_warning_that_they_are(
 ) -> None:
     monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
     monkeypatch.setattr(warm, "warm", _compile_for_long)
-    main()
+    monkeypatch.setattr(live_warm, "warm", _compile_for_long)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GretaWarning)
+        main()
+        live_warm.main()
     assert capsys.readouterr().err == ""
     with pytest.warns(GretaWarning):
         _compile_for_long()

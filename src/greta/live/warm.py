@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
+from greta.engine.compiling import without_telling
 from greta.engine.tables import to_table
 from greta.live.stream import open_stream
 
@@ -20,7 +21,8 @@ def main() -> None:
     """Make streams ready, with a line of progress."""
     print("greta: compiling kernels of streams", end="", flush=True)
     began = monotonic()
-    warm()
+    with without_telling():
+        warm()
     print(f", {monotonic() - began:.0f} s", flush=True)
 
 
