@@ -36,6 +36,16 @@ def rows(answer: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @STRATEGIES
 @NUMBERS
+def test_averages_leave_nulls_out(numbers: Any, strategy: Any) -> None:
+    # Every event is in four of the seven trends: (4 · 1 + 4 · 5) / 8, and not / 12.
+    [row] = aggregate(
+        stream([1, None, 5]), "RETURN AVG(A.x) AS mean PATTERN A+", numbers=numbers, strategy=strategy
+    ).to_pylist()
+    assert row["mean"] == 3.0
+
+
+@STRATEGIES
+@NUMBERS
 @pytest.mark.parametrize(
     "where",
     [
