@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from greta.kernels import broad
@@ -131,6 +131,8 @@ def exact(mantissa: float, exponent: int) -> Fraction:
     return Fraction(mantissa) * Fraction(2) ** (512 * exponent)
 
 
+@example((2.0**-250, 1), (2.0**250, 0))  # exponents differ, and the smaller number still counts
+@example((2.0**250, 0), (2.0**-250, 1))
 @given(SCALED, SCALED)
 def test_scaled_doubles_add_to_the_last_bit_of_the_larger_one(a: tuple[float, int], b: tuple[float, int]) -> None:
     store = scaled_store(a, b)
