@@ -82,6 +82,15 @@ def test_wide_products_are_exact_or_say_that_they_do_not_fit(data: st.DataObject
     assert [wide_value(store, 1, cell) for cell in range(CELLS)] == [3, factor, 4]
 
 
+@pytest.mark.parametrize("weight", [3, -3])
+def test_a_wide_product_carries_from_limb_to_limb(weight: int) -> None:
+    # Thrice the second limb is all ones, so that what the first one carries runs over.
+    factor = 2**64 - 1 + (0x5555_5555_5555_5555 << 64)
+    store = wide_store(3, [[1, 0, 2], [3, factor, 4]])
+    numbers.add_product(store, 1, CELLS * 3 + 1, 1, float(weight), np.int64(weight))
+    assert wide_value(store, 0, 1) == factor * weight
+
+
 @given(st.data(), WIDTHS)
 def test_one_more_carries_through_all_limbs(data: st.DataObject, width: int) -> None:
     # A trend starts in a row that holds counts, which are never negative.
