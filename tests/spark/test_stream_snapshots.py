@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import greta
-from greta.engine import snapshots
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.job import Job
-from greta.engine.snapshots import (
-    ChunkCache,
-    Index,
-    Step,
-    from_bytes,
-    step,
-    to_bytes,
-)
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import QueryMeaningError, StateError
+from greta.live import steps
+from greta.live.chunks import ChunkCache, Index
+from greta.live.steps import Step, step
 from support import soak
 from support.examples import examples
+from support.steps import GRAPHS, MemoryStore
 from support.streams import SCHEMA, Case, cases
 
 CASES = [
@@ -34,38 +29,6 @@ CASES = [
     for file in sorted((Path(__file__).parent.parent / "conformance").glob("*.json"))
     for case in json.loads(file.read_text("utf-8"))
 ]
-
-
-@dataclass
-class MemoryStore:
-    """A store in a dictionary that counts its traffic."""
-
-    index: bytes | None = None
-    chunks: dict[str, bytes] = field(default_factory=dict)
-    written: int = 0
-    read: int = 0
-
-    def read_index(self) -> bytes | None:
-        return self.index
-
-    def write_index(self, value: bytes) -> None:
-        self.index = value
-
-    def read_chunk(self, key: str) -> bytes:
-        self.read += 1
-        return self.chunks[key]
-
-    def write_chunk(self, key: str, value: bytes) -> None:
-        assert key not in self.chunks
-        self.written += 1
-        self.chunks[key] = value
-
-    def remove_chunk(self, key: str) -> None:
-        del self.chunks[key]
-
-    def clear(self) -> None:
-        self.index = None
-        assert not self.chunks
 
 
 def job_for(query: str, table: pa.Table, numbers: Any = "double") -> StreamJob:
@@ -108,7 +71,7 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
         for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
             if draw.random() < 0.3:
                 cache = ChunkCache()
-            found = step(job, store, [relevant(job, events)[0]], watermark, cache=cache)
+            found = step(job, store, [relevant(job, events)[0]], watermark, chunks=cache, graphs=GRAPHS)
             assert not found.late.num_rows
             parts.append(found.closed)
         assert finished(job, parts) == batch_rows(case["query"], table, numbers), case["name"]
@@ -128,7 +91,7 @@ def check_steps(case: Case, numbers: Any) -> None:
     job = job_for(case.query, table, numbers)
     store, parts = MemoryStore(), []
     for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
-        found = step(job, store, [relevant(job, events)[0]], watermark, cache=ChunkCache())
+        found = step(job, store, [relevant(job, events)[0]], watermark, chunks=ChunkCache(), graphs=GRAPHS)
         assert not found.late.num_rows
         parts.append(found.closed)
     assert finished(job, parts) == expected, case.query
@@ -157,7 +120,7 @@ def test_running_totals_give_the_rows_of_the_batch_wherever_they_begin_and_end(
     part: int, likely: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw, judged = random.Random(part), 0
-    monkeypatch.setattr(snapshots._Bucket, "is_dense", lambda *_: draw.random() < likely)
+    monkeypatch.setattr(steps._Bucket, "_is_dense", lambda *_: draw.random() < likely)
     for case in CASES[part::3]:
         table = pa.Table.from_pylist(case["events"]) if case["events"] else None
         if table is None or not job_for(case["query"], table).keeps_totals:
@@ -165,7 +128,7 @@ def test_running_totals_give_the_rows_of_the_batch_wherever_they_begin_and_end(
         job = job_for(case["query"], table)
         store, cache, parts = MemoryStore(), ChunkCache(), []
         for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
-            found = step(job, store, [relevant(job, events)[0]], watermark, cache=cache, early=True)
+            found = step(job, store, [relevant(job, events)[0]], watermark, chunks=cache, graphs=GRAPHS, early=True)
             parts.append(found.closed)
             judged += found.rows > 0
         assert finished(job, parts) == batch_rows(case["query"], table), case["name"]
@@ -182,14 +145,14 @@ def test_a_dense_stream_keeps_totals_instead_of_events_before_the_watermark() ->
     job, store, cache, parts = job_for(FREE, tables[0]), MemoryStore(), ChunkCache(), []
     kept = []
     for number, table in enumerate(tables):
-        found = step(job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), cache=cache)
+        found = step(job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), chunks=cache, graphs=GRAPHS)
         parts.append(found.closed)
         kept.append(found.rows)
         if found.first is not None:
             assert found.first <= found.last
     # The events of the latest step and of one second before it, and two windows of each partition.
     assert max(kept[5:]) <= 2 * 2000 + 2 * 3 * 10
-    parts.append(step(job, store, [], 10**9, cache=cache).closed)
+    parts.append(step(job, store, [], 10**9, chunks=cache, graphs=GRAPHS).closed)
     assert finished(job, parts) == batch_rows(FREE, pa.concat_tables(tables))
     assert store.index is None
 
@@ -199,19 +162,19 @@ def test_totals_give_way_to_events_where_many_partitions_have_few() -> None:
     query = FREE.replace("SLIDE 5 seconds", "SLIDE 500 milliseconds")
     job, store, cache, parts = job_for(query, dense), MemoryStore(), ChunkCache(), []
     for part, watermark in ((dense.slice(0, 2000), 0), (dense.slice(2000), 1000)):
-        step(job, store, [relevant(job, part)[0]], watermark, cache=cache)
+        step(job, store, [relevant(job, part)[0]], watermark, chunks=cache, graphs=GRAPHS)
     tables, modes = [dense], [Index.unpack(store.index, job.fingerprint).folded]
     for number in range(8):
         rows = 4000 + number * 500
         sparse = numbers_from(rows, 500, per_second=1000).set_column(3, "g", pa.array(range(rows, rows + 500)))
         tables.append(sparse)
-        found = step(job, store, [relevant(job, sparse)[0]], rows, cache=cache)
+        found = step(job, store, [relevant(job, sparse)[0]], rows, chunks=cache, graphs=GRAPHS)
         parts.append(found.closed)
         assert store.index is not None
         modes.append(Index.unpack(store.index, job.fingerprint).folded)
     assert modes[0] is not None
     assert modes[-1] == modes[-2], "totals no longer grow"
-    parts.append(step(job, store, [], 10**9, cache=cache).closed)
+    parts.append(step(job, store, [], 10**9, chunks=cache, graphs=GRAPHS).closed)
     assert finished(job, parts) == batch_rows(query, pa.concat_tables(tables))
 
 
@@ -219,7 +182,9 @@ def test_early_rows_of_totals_are_those_of_all_events_so_far() -> None:
     tables = [numbers_from(number * 2000, 2000, per_second=1000) for number in range(6)]
     job, store, cache, closed = job_for(FREE, tables[0]), MemoryStore(), ChunkCache(), []
     for number, table in enumerate(tables):
-        found = step(job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), cache=cache, early=True)
+        found = step(
+            job, store, [relevant(job, table)[0]], max(0, number * 2000 - 1000), chunks=cache, graphs=GRAPHS, early=True
+        )
         closed.append(found.closed)
         assert found.open is not None
         so_far = pa.concat_tables(tables[: number + 1])
@@ -261,7 +226,7 @@ def steady(job: StreamJob, store: MemoryStore, steps: int, size: int, per_second
     for number in range(steps):
         watermark = max(0, int(number * size / per_second * 1000) - 1000)
         events, _ = relevant(job, numbers_from(number * size, size, per_second))
-        found.append(step(job, store, [events], watermark, cache=cache))
+        found.append(step(job, store, [events], watermark, chunks=cache, graphs=GRAPHS))
     return found
 
 
@@ -295,7 +260,7 @@ def test_a_cache_holds_no_more_than_the_store_does() -> None:
         events, _ = relevant(job, numbers_from(number * 200, 200))
         # Two workers take turns, and each removes chunks that the other has decoded.
         cache = caches[number % 2]
-        step(job, store, [events], max(0, number * 2000 - 1000), cache=cache, owner="b")
+        step(job, store, [events], max(0, number * 2000 - 1000), chunks=cache, graphs=GRAPHS, owner="b")
         assert cache.bytes <= 3000 * numbers_from(0, 1).nbytes
 
 
@@ -314,9 +279,9 @@ def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:
     table = numbers_from(0, 1000)
     job, store, cache = job_for(FALLING, table), MemoryStore(), ChunkCache()
     events, _ = relevant(job, table)
-    assert step(job, store, [events], 0, cache=cache).late.num_rows == 0
+    assert step(job, store, [events], 0, chunks=cache, graphs=GRAPHS).late.num_rows == 0
     # 9.99 s is the last event's time; all up to 7 s are late now, 7 s itself is not.
-    again = step(job, store, [events], 7000, cache=cache)
+    again = step(job, store, [events], 7000, chunks=cache, graphs=GRAPHS)
     assert again.late.num_rows == 700
     assert again.rows == 1000 + 300
 
@@ -324,14 +289,14 @@ def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:
 def test_state_of_another_version_or_query_is_refused() -> None:
     table = numbers_from(0, 10)
     job, store = job_for(FALLING, table), MemoryStore()
-    step(job, store, [relevant(job, table)[0]], 0, cache=ChunkCache())
+    step(job, store, [relevant(job, table)[0]], 0, chunks=ChunkCache(), graphs=GRAPHS)
     assert store.index is not None
     newer = json.dumps({**json.loads(store.index), "format": 99}).encode()
     with pytest.raises(StateError, match="format 99"):
         Index.unpack(newer, job.fingerprint)
     other = job_for(FALLING.replace("10 seconds", "20 seconds"), table)
     with pytest.raises(StateError, match="stored for another query"):
-        step(other, store, [], 0, cache=ChunkCache())
+        step(other, store, [], 0, chunks=ChunkCache(), graphs=GRAPHS)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -19,9 +19,11 @@ import pyarrow as pa
 
 import greta
 from greta.engine.job import Job
-from greta.engine.snapshots import ChunkCache, step
 from greta.engine.stream_jobs import StreamJob, relevant
+from greta.live.chunks import ChunkCache
+from greta.live.steps import step
 from greta.live.stream import open_stream
+from support.steps import GRAPHS, MemoryStore
 
 Rows = list[dict[str, Any]]
 
@@ -37,32 +39,6 @@ class Door:
     def takes(self, query: str) -> bool:
         """Whether the query may go through this door."""
         return not self.windows_only or "WITHIN" in query
-
-
-@dataclass
-class MemoryStore:
-    """A bucket's state in a dictionary."""
-
-    index: bytes | None = None
-    chunks: dict[str, bytes] = field(default_factory=dict)
-
-    def read_index(self) -> bytes | None:
-        return self.index
-
-    def write_index(self, value: bytes) -> None:
-        self.index = value
-
-    def read_chunk(self, key: str) -> bytes:
-        return self.chunks[key]
-
-    def write_chunk(self, key: str, value: bytes) -> None:
-        self.chunks[key] = value
-
-    def remove_chunk(self, key: str) -> None:
-        del self.chunks[key]
-
-    def clear(self) -> None:
-        self.index = None
 
 
 def _kernels(events: pa.Table, query: str, numbers: Any) -> Rows:
@@ -108,12 +84,12 @@ def _steps(events: pa.Table, query: str, numbers: Any) -> Rows:
         times = job.clock.read(piece.column("time"), "time") // job.clock.per_millisecond
         watermark = int(times.min()) if watermark is None else watermark
         kept = relevant(job, piece)[0]
-        parts.append(step(job, store, [kept], watermark, cache=ChunkCache()).closed)
+        parts.append(step(job, store, [kept], watermark, chunks=ChunkCache(), graphs=GRAPHS).closed)
         watermark = max(watermark, int(times.max()))
     if watermark is not None:
         assert job.plan.window is not None
         end = watermark + job.plan.window.within + 1
-        parts.append(step(job, store, [], end, cache=ChunkCache()).closed)
+        parts.append(step(job, store, [], end, chunks=ChunkCache(), graphs=GRAPHS).closed)
     parts.append(job.partial_schema.empty_table())
     assert store.index is None
     return job.finish(pa.concat_tables(parts)).to_pylist()  # type: ignore[no-any-return]

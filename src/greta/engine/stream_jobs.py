@@ -150,6 +150,18 @@ def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int6
     return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
 
 
+def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
+    """Events as they are stored: text that partitions are made of as a dictionary, encoded once and not at each step.
+
+    What is a dictionary already is encoded anew, so that it holds no word in vain.
+    """
+    for name in job.plan.partitioning.common:
+        if pa.types.is_string(job.schema.field(name).type):
+            words = table.column(name).combine_chunks().cast(pa.string()).dictionary_encode()
+            table = table.set_column(table.column_names.index(name), name, words)
+    return table
+
+
 def _numbered(types: pa.ChunkedArray, plan: Plan) -> pa.DictionaryArray:
     """Event types under the plan's own numbers; NULL where the plan knows none of the name."""
     array = contiguous(types)

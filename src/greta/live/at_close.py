@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from greta.engine.snapshots import from_bytes, to_bytes
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.live.kept import Kept
 from greta.live.packing import pack

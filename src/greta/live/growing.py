@@ -57,9 +57,10 @@ class LiveGraph:
 
     program: Program
     most_bytes: int
+    memory: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """Where indexes lie; whoever gives it may keep it, e.g. in a file. Otherwise there is room for ``most_bytes``."""
     partitions: Partitions = field(init=False)
     words: Words = field(default_factory=lambda: Words({}))
-    memory: NDArray[np.float64] = field(init=False)
     about: Int = field(init=False)
     first: int = _NEVER
     """The first window that has not been returned."""
@@ -76,8 +77,9 @@ class LiveGraph:
             tuple(order.keyed for order in orders),
             len(self.program.job.plan.templates[0].negatives),
         )
-        # Pages that are never written to are never there, so room for the most costs nothing.
-        self.memory = np.empty(max(self.most_bytes // 8, 1024))
+        if not len(self.memory):
+            # Pages that are never written to are never there, so room for the most costs nothing.
+            self.memory = np.empty(max(self.most_bytes // 8, 1024))
         self.about = np.full(ABOUT, -1, dtype=np.int64)
         self.about[TOP] = self.about[FULL] = 0
 

@@ -10,20 +10,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from greta.engine.frames import Cut
-from greta.engine.snapshots import keyed
-from greta.engine.stream_jobs import StreamJob
+from greta.engine.stream_jobs import StreamJob, keyed
 from greta.live.keys import keys_of
 
 
+class Piece(Protocol):
+    """Events that came together, from the instant ``low`` to ``high``; they may have to be read first."""
+
+    @property
+    def events(self) -> pa.Table:
+        """The events."""
+        ...
+
+    @property
+    def low(self) -> int:
+        """The first instant."""
+        ...
+
+    @property
+    def high(self) -> int:
+        """The last instant."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Events that came together, sorted by time; ``low`` and ``high`` are the first and the last instant."""
+class Held:
+    """Events in memory, sorted by time."""
 
     events: pa.Table
     low: int
@@ -72,7 +90,7 @@ class Kept:
             return self
         events = keyed(self.job, events)
         times = self.job.clock.read(events.column(self.job.time), self.job.time)
-        return replace(self, pieces=(*self.pieces, Piece(events, int(times[0]), int(times[-1]))))
+        return replace(self, pieces=(*self.pieces, Held(events, int(times[0]), int(times[-1]))))
 
     def due(self, until: int) -> int:
         """The first window that is open at an instant."""
@@ -92,13 +110,13 @@ class Kept:
 
     def _trimmed(self, piece: Piece, start: int) -> Piece:
         """The piece without the events before an instant where they are most of it: a slice would hold on to them."""
-        if piece.low >= start:
+        if piece.low >= start or not isinstance(piece, Held):
             return piece
         times = self.job.clock.read(piece.events.column(self.job.time), self.job.time)
         gone = int(np.searchsorted(times, start))
         if 2 * gone < len(times):
             return piece
-        return Piece(piece.events.take(pa.array(np.arange(gone, len(times)))), int(times[gone]), piece.high)
+        return Held(piece.events.take(pa.array(np.arange(gone, len(times)))), int(times[gone]), piece.high)
 
     def partials(self, first: int, last: int, only: Sequence[tuple[Any, ...]] | None = None) -> pa.Table:
         """Partial rows of the windows ``[first, last)``, of all partitions or of those with some keys."""

@@ -13,32 +13,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from greta.engine.codes import Decoder
-from greta.engine.partials import write_partials
-from greta.engine.results import Merged, merge
-from greta.engine.snapshots import from_bytes, to_bytes
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
-from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.errors import GretaError
 from greta.live.at_close import AtClose
-from greta.live.growing import LiveGraph, Reading
+from greta.live.growing import LiveGraph
 from greta.live.kept import Kept
-from greta.live.keys import key_column, keys_of
+from greta.live.keys import keys_of
 from greta.live.orders import Surprise
 from greta.live.packing import pack
 from greta.live.program import Program
+from greta.live.rows import partial_rows
 from greta.live.windows import Figures, Windows
-from greta.plan.measures import Combine
 
 ENGINE = "online, 1"
 """The name and version of what is dumped."""
 
 MEMORY = "GRETA_LIVE_MEMORY"
 """Environment variable: how many bytes the indexes of one query may take."""
-
-_EXACT = 2.0**53
 
 
 def most_bytes() -> int:
@@ -68,7 +61,7 @@ class Online:
             return self._instead.advance(events, until)
         kept = None if self._kept is None else self._kept.with_(events)
         try:
-            rows = self._rows(self._graph.advance(events, until), kept)
+            rows = partial_rows(self._program, self._graph.advance(events, until), kept)
         except Surprise as surprise:
             if kept is None:
                 raise GretaError(
@@ -87,7 +80,7 @@ class Online:
         """The results so far."""
         if self._instead is not None:
             return self._instead.open()
-        return self._rows([self._graph.read_open()], self._kept)
+        return partial_rows(self._program, [self._graph.read_open()], self._kept)
 
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
@@ -140,55 +133,3 @@ class Online:
                 return AtClose(job, str(surprise), kept)
         online._kept = kept
         return online
-
-    def _rows(self, readings: list[Reading], kept: Kept | None) -> pa.Table:
-        """Partial rows of what was read; windows whose numbers did not fit are computed from their events."""
-        tables = []
-        for reading in readings:
-            beyond = self._beyond(reading.values[:, : self._program.slots.adds])
-            if beyond.any():
-                assert kept is not None
-                again = np.unique(reading.partition[beyond])
-                keys = [reading.keys[at] for at in again.tolist()]
-                first, last = int(reading.window.min()), int(reading.window.max()) + 1
-                tables.append(kept.partials(first, last, keys))
-                reading = reading.without(again)
-            tables.append(self._partials(reading))
-        return pa.concat_tables(tables) if tables else self._job.partial_schema.empty_table()
-
-    def _beyond(self, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Where numbers must be computed in a wider form."""
-        if self._job.numbers == "exact":
-            return np.asarray((np.abs(adds) >= _EXACT).any(axis=1))
-        odd = ~np.isfinite(adds) if self._job.plan.needs_magnitudes else np.isnan(adds)
-        return np.asarray(odd.any(axis=1))
-
-    def _partials(self, reading: Reading) -> pa.Table:
-        job, plan = self._job, self._job.plan
-        adds: dict[int, NDArray[Any]] = {}
-        maxes: dict[int, NDArray[Any]] = {}
-        for at, (measure, slot) in enumerate(zip(plan.measures, self._program.flow.results, strict=True)):
-            if measure.combine is Combine.MAX:
-                maxes[at] = reading.values[:, self._program.slots.adds + slot]
-            else:
-                adds[at] = reading.values[:, slot]
-        group, groups = reading.groups([job.common.index(name) for name in plan.group])
-        merged = merge([Merged(group, reading.window, adds, maxes)])
-        attributes = {
-            name: key_column([values[at] for values in groups], job.schema.field(name).type)
-            for at, name in enumerate(plan.group)
-        }
-        ways = {
-            at: _decoder(job.schema.field(measure.compared).type)
-            for at, measure in enumerate(plan.measures)
-            if measure.compared is not None
-        }
-        return write_partials(job, merged, attributes, ways)
-
-
-def _decoder(type_: pa.DataType) -> Decoder:
-    def decode(numbers: NDArray[Any]) -> pa.Array:
-        array = pa.array(numbers.astype(np.int64) if pa.types.is_integer(plain_type(type_)) else numbers)
-        return as_type(array, extreme_type(type_))
-
-    return decode

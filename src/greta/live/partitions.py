@@ -49,8 +49,8 @@ class Partitions:
     """[partition, order]: the instance of an order without equalities, -1 for the others."""
     instance: Int = field(default_factory=lambda: np.empty((0, INSTANCE_COLUMNS), dtype=np.int64))
     """[instance, column]: what the kernels know of it."""
-    _unused_partitions: list[int] = field(default_factory=list)
-    _unused_instances: list[int] = field(default_factory=list)
+    unused_partitions: list[int] = field(default_factory=list)
+    unused_instances: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rows = np.empty((0, self.words))
@@ -68,9 +68,9 @@ class Partitions:
         return found
 
     def _open(self, key: tuple[Any, ...], window: int) -> int:
-        if not self._unused_partitions:
+        if not self.unused_partitions:
             self._grow()
-        at = self._unused_partitions.pop()
+        at = self.unused_partitions.pop()
         self.of_key[key], self.key[at] = at, key
         self.rows[at] = self.empty
         self.base[at], self.last[at], self.barriers[at] = window, _NEVER, _NEVER
@@ -81,19 +81,19 @@ class Partitions:
     def _grow(self) -> None:
         had = len(self.base)
         size = max(8, 2 * had)
-        self._unused_partitions += range(size - 1, had - 1, -1)
+        self.unused_partitions += range(size - 1, had - 1, -1)
         self.rows = _longer(self.rows, size)
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
         self.last[had:] = _NEVER
         self.instances, self.barriers = _longer(self.instances, size), _longer(self.barriers, size)
 
     def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
-        if not self._unused_instances:
+        if not self.unused_instances:
             had = len(self.instance)
             size = max(16, 2 * had)
-            self._unused_instances += range(size - 1, had - 1, -1)
+            self.unused_instances += range(size - 1, had - 1, -1)
             self.instance = _longer(self.instance, size)
-        at = self._unused_instances.pop()
+        at = self.unused_instances.pop()
         self.instance[at] = 0
         self.instance[at, SORTED] = self.sorted[order]
         self.instance[at, PLACE] = -1
@@ -154,10 +154,10 @@ class Partitions:
         """Give numbers back; what the kernels keep of the instances must be released already."""
         for at in partitions.tolist():
             del self.of_key[self.key.pop(at)]
-            self._unused_partitions.append(at)
+            self.unused_partitions.append(at)
         for at in instances.tolist():
             self.of_place.pop(self.place.pop(at), None)
-            self._unused_instances.append(at)
+            self.unused_instances.append(at)
 
 
 def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:

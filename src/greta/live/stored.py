@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.queries import Label, QueryLike
-from greta.engine.snapshots import from_bytes, to_bytes
 from greta.errors import StateError
 from greta.lang.parser import parse
 from greta.lang.printer import print_query

@@ -58,10 +58,11 @@ def _compile(place: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     paths = [str(place), *(path for path in sys.path if path)]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
-    command = [sys.executable, "-m", "greta.engine.warm"]
-    done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SetupError(f"the kernels could not be compiled for the archive\n{done.stderr.strip()[-500:]}")
+    for module in ("greta.engine.warm", "greta.live.warm"):
+        command = [sys.executable, "-m", module]
+        done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SetupError(f"the kernels could not be compiled for the archive\n{done.stderr.strip()[-500:]}")
 
 
 def ship(spark: SparkSession, archive: str | Path | None = None) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyarrow import fs
 
 import greta
-from greta.engine.snapshots import FORMAT
 from greta.engine.stream_jobs import StreamJob, fingerprint
 from greta.errors import SetupError, StateError
+from greta.live.chunks import FORMAT
 from greta.spark.reading.paths import local_path
 
 NOTE = "greta.json"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from greta.engine.snapshots import from_bytes, to_bytes
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.columns import arrive, depart, neutral

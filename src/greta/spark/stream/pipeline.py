@@ -28,6 +28,7 @@ from greta.spark.sessions.cores import choose_state_partitions
 from greta.spark.stream.behind import WATERMARK, carry_watermark
 from greta.spark.stream.carrier import carry_map, carry_state
 from greta.spark.stream.checkpoint import claim, stream_layout
+from greta.spark.stream.graphs import local_directory, remove_at_the_end
 from greta.spark.stream.pack import PACKED_DDL, Packer, Unpacker
 from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
@@ -98,8 +99,8 @@ def aggregate_stream(
             query which this one cannot go on from is then refused here; otherwise by the first micro-batch that
             meets its state.
         metrics: The name of the figures in ``StreamingQueryProgress.observedMetrics``: ``late_events``,
-            ``bad_records``, ``state_rows``, ``state_bytes``, ``open_windows`` and ``oldest_window`` (its start in
-            milliseconds). Several queries have ``late_events_0`` and so on, too.
+            ``bad_records``, ``state_rows``, ``state_bytes``, ``live_bytes``, ``buckets_at_close``, ``open_windows`` and
+            ``oldest_window`` (its start in milliseconds). Several queries have ``late_events_0`` and so on, too.
 
     Returns:
         A streaming DataFrame of rows.
@@ -125,9 +126,10 @@ def aggregate_stream(
         require_pending_files(checkpoint)
     df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
     choose_state_partitions(df.sparkSession, buckets * len(jobs))
+    remove_at_the_end(df.sparkSession)
     results = (
         _packed(_watermarked(df, time, lateness), jobs, schema, buckets, bad_records)
-        .transform(_with_state, OpenWindows(jobs, buckets, early, sink))
+        .transform(_with_state, OpenWindows(jobs, buckets, early, sink, local_directory(df.sparkSession)))
         .observe(metrics, *_figures(jobs))
     )
     merges = any(_merges(job.plan) for job in jobs)
@@ -252,7 +254,14 @@ def _figures(jobs: tuple[StreamJob, ...]) -> list[Column]:
     return figures
 
 
-_SUMS = {"late": "late_events", "bad": "bad_records", "rows": "state_rows", "bytes": "state_bytes"}
+_SUMS = {
+    "late": "late_events",
+    "bad": "bad_records",
+    "rows": "state_rows",
+    "bytes": "state_bytes",
+    "live": "live_bytes",
+    "at_close": "buckets_at_close",
+}
 
 
 def _of(query: int, column: str) -> Column:

@@ -1,7 +1,8 @@
 """The stateful operator: buckets of open windows in Spark's state store, stepped once per micro-batch.
 
 A call gets a bucket's new blobs, and returns the partial results of the windows that the watermark closed, with the
-bucket's size. State is an index and chunks of events, both opaque to Spark and versioned by greta.
+bucket's size. State is an index and chunks of events, both opaque to Spark and versioned by greta. What has been
+computed of open windows lies in files on the executor's machine, where any of its Python workers can take it up.
 """
 
 from __future__ import annotations
@@ -15,11 +16,16 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import Row
 
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.job import WINDOW
-from greta.engine.snapshots import ChunkCache, Step, from_bytes, step, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.errors import StateError
+from greta.live.cache import Cache
+from greta.live.chunks import ChunkCache
+from greta.live.online import most_bytes
+from greta.live.steps import Step, step
 from greta.spark.stream.checkpoint import filesystem
+from greta.spark.stream.graphs import graphs_directory
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.workers import tell_of_compilation
 
@@ -31,7 +37,7 @@ LateEvents = Callable[[pa.Table, int], None]
 
 RESULT_DDL = (
     "query INT, merge INT, final BOOLEAN, blob BINARY, late BIGINT, bad BIGINT, "
-    "rows BIGINT, bytes BIGINT, first BIGINT, last BIGINT, oldest BIGINT"
+    "rows BIGINT, bytes BIGINT, first BIGINT, last BIGINT, oldest BIGINT, live BIGINT, at_close BIGINT"
 )
 
 _CACHE = ChunkCache()
@@ -83,11 +89,14 @@ class OpenWindows:
         buckets: int,
         early: bool,
         late_events: ParquetLateEvents | LateEvents | None,
+        local: str | None = None,
     ) -> None:
         self.jobs = jobs
         self.buckets = buckets
         self.early = early
         self.late_events = late_events
+        self.local = local
+        """Where graphs may lie, if all tasks run on the driver's machine."""
 
     def attach(self, handle: StatefulProcessorHandle, index: Any, chunks: Any) -> None:
         """Take the state of whichever bucket Spark is calling for; before the first call."""
@@ -96,6 +105,12 @@ class OpenWindows:
         self.places = {key: place for place, key in enumerate(bucket_keys(len(self.jobs) * self.buckets))}
         self.index = index
         self.chunks = chunks
+        self.graphs = Cache(graphs_directory(self.local), most_bytes() // self._most_buckets)
+
+    @property
+    def _most_buckets(self) -> int:
+        """How many buckets there are of all queries: events that agree on nothing are all in one."""
+        return sum(self.buckets if job.common else 1 for job in self.jobs)
 
     def take_rows(self, key: Any, rows: Iterable[Any], timers: Any) -> Iterator[Row]:
         """A bucket of a micro-batch with data."""
@@ -121,7 +136,8 @@ class OpenWindows:
         query = place // self.buckets
         job = self.jobs[query]
         owner = f"{_property('sql.streaming.queryId')}/{key}"
-        found = step(job, _SparkStore(self), tables, watermark, cache=_CACHE, owner=owner, early=self.early)
+        store = _SparkStore(self)
+        found = step(job, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early)
         wanted = watermark + 1 if found.rows else None
         if found.timer is not None and found.timer not in (wanted, fired):
             self.handle.deleteTimer(found.timer)
@@ -151,6 +167,8 @@ def _report(query: int, job: StreamJob, found: Step, bad: int) -> Row:
         first=found.first,
         last=found.last,
         oldest=oldest,
+        live=found.live_bytes,
+        at_close=int(found.rows > 0 and found.why is not None),
     )
 
 

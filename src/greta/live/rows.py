@@ -1,0 +1,80 @@
+"""Results that were read of an online graph → partial rows, in the columns that all parts of an answer have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from greta.engine.codes import Decoder
+from greta.engine.job import Job
+from greta.engine.partials import write_partials
+from greta.engine.results import Merged, merge
+from greta.engine.tables import as_type, extreme_type, plain_type
+from greta.live.growing import Reading
+from greta.live.kept import Kept
+from greta.live.keys import key_column
+from greta.live.program import Program
+from greta.plan.measures import Combine
+
+_EXACT = 2.0**53
+
+
+def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -> pa.Table:
+    """Partial rows of what was read; windows whose numbers did not fit are computed from their events.
+
+    ``kept`` has these events; None: the program needs none, since its numbers always fit.
+    """
+    tables = []
+    for reading in readings:
+        beyond = _beyond(program.job, reading.values[:, : program.slots.adds])
+        if beyond.any():
+            assert kept is not None
+            again = np.unique(reading.partition[beyond])
+            keys = [reading.keys[at] for at in again.tolist()]
+            first, last = int(reading.window.min()), int(reading.window.max()) + 1
+            tables.append(kept.partials(first, last, keys))
+            reading = reading.without(again)
+        tables.append(_partials(program, reading))
+    return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
+
+
+def _beyond(job: Job, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where numbers must be computed in a wider form."""
+    if job.numbers == "exact":
+        return np.asarray((np.abs(adds) >= _EXACT).any(axis=1))
+    odd = ~np.isfinite(adds) if job.plan.needs_magnitudes else np.isnan(adds)
+    return np.asarray(odd.any(axis=1))
+
+
+def _partials(program: Program, reading: Reading) -> pa.Table:
+    job, plan = program.job, program.job.plan
+    adds: dict[int, NDArray[Any]] = {}
+    maxes: dict[int, NDArray[Any]] = {}
+    for at, (measure, slot) in enumerate(zip(plan.measures, program.flow.results, strict=True)):
+        if measure.combine is Combine.MAX:
+            maxes[at] = reading.values[:, program.slots.adds + slot]
+        else:
+            adds[at] = reading.values[:, slot]
+    group, groups = reading.groups([job.common.index(name) for name in plan.group])
+    merged = merge([Merged(group, reading.window, adds, maxes)])
+    attributes = {
+        name: key_column([values[at] for values in groups], job.schema.field(name).type)
+        for at, name in enumerate(plan.group)
+    }
+    ways = {
+        at: _decoder(job.schema.field(measure.compared).type)
+        for at, measure in enumerate(plan.measures)
+        if measure.compared is not None
+    }
+    return write_partials(job, merged, attributes, ways)
+
+
+def _decoder(type_: pa.DataType) -> Decoder:
+    def decode(numbers: NDArray[Any]) -> pa.Array:
+        array = pa.array(numbers.astype(np.int64) if pa.types.is_integer(plain_type(type_)) else numbers)
+        return as_type(array, extreme_type(type_))
+
+    return decode
