@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import core
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -165,6 +166,10 @@ def findings(quick: bool) -> list[Finding]:
         memory(1000, FREE + " WITHIN 1000 seconds", "free, tumbling"),
         memory(1000, PER_COMPANY + " WITHIN 6000 seconds SLIDE 100 seconds", "ordered, 60 windows per event"),
         memory(1, Q1, "ordered, one window over all"),
+        *(
+            (at_least if row.at_least else at_most)(row.claim, row.measured, row.bound, row.detail)
+            for row in core.all_measured(200_000 if quick else 1_000_000)
+        ),
     ]
 
 
