@@ -7,7 +7,7 @@ Numbers start narrow: where one does not fit, only the partitions concerned are 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -143,8 +143,7 @@ class Execution:
             automata.append(compiler.compile(template, gaps, flows[-1]))
         return _Prepared(one.measures, one.double, one.limb, flows, automata, compiler.input())
 
-    @cached_property
-    def most_ties(self) -> int:
+    def _most_ties(self) -> int:
         """The most events of one partition and one time."""
         if not len(self.time):
             return 1
@@ -174,7 +173,7 @@ class Execution:
         (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
         count = len(runs.first_window)
         results = Results(np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8))
-        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds, self.most_ties)
+        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds, self._most_ties)
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
 
@@ -295,7 +294,7 @@ class Execution:
         if self.plan.semantics is Semantics.ANY:
             held = int(np.diff(self.frame.offsets)[partitions].sum())
             number_bytes = 8 * width * (flow.carried_adds + flow.carried_maxes)
-            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
+            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self._most_ties)
             if at_once == 1 and prepared.double and not broad:
                 propagate_singly(automaton, events, lanes, partitions, results)
             else:
@@ -313,7 +312,7 @@ class Execution:
         return results
 
 
-def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int, ties: int) -> int:
+def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int, ties: Callable[[], int]) -> int:
     """How many windows to compute in one pass over their events.
 
     Each pass reads the events of all its windows, so more windows mean fewer readings per event, up to a few times
@@ -328,7 +327,7 @@ def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes
     if overlap < _WORTH_SHARING:
         return 1
     if (automaton.states.indexes[:, KIND] == FREE).all():
-        tick_bytes = max(1, ties * len(automaton.states.state)) * max(number_bytes, 8)
+        tick_bytes = max(1, ties() * len(automaton.states.state)) * max(number_bytes, 8)
         return max(1, min(longest, _MOST_FREE_LANES, _TICK_BYTES // tick_bytes))
     content = float((length.astype(np.float64) ** 2).sum()) / held
     at_once = min(_LEAST_LANES, math.ceil(overlap))

@@ -56,21 +56,27 @@ def new_tick(vertices: int, clips: int) -> Tick:
 
 @inner
 def largest_tick(ptr: Int, events: Events, first: int, last: int) -> int:
-    """The most vertices that one tick can bring; ``ptr``: the states that a variable enters."""
-    most = 0
-    here = 0
-    for i in range(first, last):
-        if i == first or events.time[i] != events.time[i - 1]:
-            here = 0
-        mask = events.mask[i]
-        variable = 0
-        while mask != _NONE:
-            if mask & _ONE != _NONE:
-                here += ptr[variable + 1] - ptr[variable]
-            mask >>= _ONE
-            variable += 1
+    """Room for the vertices that one tick can bring; ``ptr``: the states that a variable enters."""
+    # One event makes a vertex per state at most.
+    most = ptr[ptr.shape[0] - 1]
+    i = first
+    while i < last:
+        instant = events.time[i]
+        if i + 1 == last or events.time[i + 1] != instant:
+            i += 1
+            continue
+        here = 0
+        while i < last and events.time[i] == instant:
+            mask = events.mask[i]
+            variable = 0
+            while mask != _NONE:
+                if mask & _ONE != _NONE:
+                    here += ptr[variable + 1] - ptr[variable]
+                mask >>= _ONE
+                variable += 1
+            i += 1
         most = max(most, here)
-    return most
+    return int(most)
 
 
 class Way(NamedTuple):
