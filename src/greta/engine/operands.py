@@ -95,11 +95,13 @@ class EventArrays:
         largest = float(abs(weight.constant))
         for name, coefficient in weight.attributes:
             values: NDArray[Any] = self.columns.weights(name) if self.double else self._parts(name)
-            largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
-            result += coefficient * values[self.frame.rows].astype(dtype)
+            if not self.double:
+                largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
+            own = values[self.frame.rows].astype(dtype, copy=False)
+            result += own if coefficient == 1 else coefficient * own
         if weight.seconds:
             result += weight.seconds * self._seconds()
-        if not self.double and largest >= _LARGEST_INTEGER:
+        if largest >= _LARGEST_INTEGER and not self.double:
             raise _too_large()
         return result
 

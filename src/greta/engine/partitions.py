@@ -101,11 +101,10 @@ def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: 
     """The rows that may take one of the variables, still by partition and time; ``mask`` is by place in the order."""
     taken = mask & np.uint64(variables)
     if not keep_all:
-        keep = taken != 0
-        if not keep.all():
-            kept_before = np.concatenate(([0], np.cumsum(keep)))
-            offsets = kept_before[offsets]
-            order, taken = order[keep], taken[keep]
+        places = np.flatnonzero(taken)
+        if len(places) < len(taken):
+            offsets = np.searchsorted(places, offsets)
+            order, taken = order[places], taken[places]
     count = len(offsets) - 1
     return Frame(
         offsets,
