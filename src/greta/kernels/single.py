@@ -16,6 +16,9 @@ from greta.kernels.layout import Slots
 
 _ROW_0: Any = np.int64(0)
 """Of the machine's type, since Numba compiles a function anew for every literal."""
+_ONE = np.uint64(1)
+_TWO = np.uint64(2)
+# Positions without a sign need no look at whether they count from the end.
 
 
 class Single(NamedTuple):
@@ -124,21 +127,21 @@ def sum_tree(single: Single, into: int, base: int, count: int, low: int, high: i
     elif carried == 2:
         total, second = store[at], store[at + 1]
         while k > 0:
-            node = (base + k - 1) * adds
+            node = np.uint64((base + k - 1) * adds)
             total += store[node]
-            second += store[node + 1]
+            second += store[node + _ONE]
             k &= k - 1
         store[at], store[at + 1] = total, second
     else:
         # Three at least.
         total, second, third = store[at], store[at + 1], store[at + 2]
         while k > 0:
-            node = (base + k - 1) * adds
+            node = np.uint64((base + k - 1) * adds)
             total += store[node]
-            second += store[node + 1]
-            third += store[node + 2]
+            second += store[node + _ONE]
+            third += store[node + _TWO]
             for slot in range(3, carried):
-                store[at + slot] += store[node + slot]
+                store[at + slot] += store[node + np.uint64(slot)]
             k &= k - 1
         store[at], store[at + 1], store[at + 2] = total, second, third
     if single.carried_maxes > 0:
@@ -178,19 +181,19 @@ def add_to_tree(
     elif carried == 2:
         value, second = store[at], store[at + 1]
         while k <= size:
-            node = (base + k - 1) * adds
+            node = np.uint64((base + k - 1) * adds)
             store[node] += value
-            store[node + 1] += second
+            store[node + _ONE] += second
             k += k & -k
     else:
         value, second, third = store[at], store[at + 1], store[at + 2]
         while k <= size:
-            node = (base + k - 1) * adds
+            node = np.uint64((base + k - 1) * adds)
             store[node] += value
-            store[node + 1] += second
-            store[node + 2] += third
+            store[node + _ONE] += second
+            store[node + _TWO] += third
             for slot in range(3, carried):
-                store[node + slot] += store[at + slot]
+                store[node + np.uint64(slot)] += store[at + slot]
             k += k & -k
     if single.carried_maxes > 0:
         k = place + 1
