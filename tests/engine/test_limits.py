@@ -70,12 +70,12 @@ def test_many_events_of_one_time_in_many_windows_take_bounded_memory() -> None:
     execution = Execution(Stream.of(job, events), "double")
     runs = execution.separate_runs()
     assert len(runs.first_window) == windows
-    assert execution.most_ties == ties
+    assert execution.most_ties() == ties
     (lanes,), (prepared,) = runs.lanes, execution._prepared
-    at_once = _lanes_at_once(prepared.automata[0], lanes, ties, 8, ties)
+    at_once = _lanes_at_once(prepared.automata[0], lanes, ties, 8, lambda: ties)
     assert 1 <= at_once <= 2**28 // (8 * ties)
-    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 1) == 4096
-    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, 10**9) == 1
+    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, lambda: 1) == 4096
+    assert _lanes_at_once(prepared.automata[0], lanes, ties, 8, lambda: 10**9) == 1
 
 
 def test_one_side_of_an_and_may_match_nothing_in_windows_that_overlap() -> None:

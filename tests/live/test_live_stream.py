@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -389,3 +389,14 @@ def test_windows_that_fail_when_others_have_moved_end_the_stream(monkeypatch: py
     monkeypatch.setattr(Failing, "fails", False)
     with pytest.raises(StateError, match="in the middle of a push"):
         stream.push({"type": "A", "time": 12})
+
+
+@pytest.mark.parametrize("type_", [pa.date32(), pa.date64(), pa.timestamp("us"), pa.timestamp("s", "Europe/Berlin")])
+def test_groups_of_dates_and_times_come_back_as_they_were(type_: pa.DataType) -> None:
+    days = pa.array([date(1, 1, 1), date(1969, 12, 31), date(2026, 2, 3), date(9999, 12, 31), None])
+    events = pa.table({"type": ["A"] * 5, "time": [0] * 5, "g": days.cast(type_)})
+    query = "RETURN g, COUNT(*) AS n PATTERN A+ GROUP-BY g WITHIN 3 seconds"
+    stream = greta.stream(query, schema=events.schema)
+    got = pa.concat_tables([stream.push(events), stream.close()])
+    assert got.equals(greta.aggregate(events, query))
+    assert got.num_rows == 4

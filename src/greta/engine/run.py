@@ -143,7 +143,7 @@ class Execution:
             automata.append(compiler.compile(template, gaps, flows[-1]))
         return _Prepared(one.measures, one.double, one.limb, flows, automata, compiler.input())
 
-    def _most_ties(self) -> int:
+    def most_ties(self) -> int:
         """The most events of one partition and one time."""
         if not len(self.time):
             return 1
@@ -173,7 +173,7 @@ class Execution:
         (automaton,), (lanes,), adds = prepared.automata, runs.lanes, prepared.flows[0].adds
         count = len(runs.first_window)
         results = Results(np.zeros((count, adds)), np.empty((count, 0)), np.zeros(len(runs.partitions), dtype=np.uint8))
-        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds, self._most_ties)
+        at_once = _lanes_at_once(automaton, lanes, len(self.time), 8 * adds, self.most_ties)
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
 
@@ -294,7 +294,7 @@ class Execution:
         if self.plan.semantics is Semantics.ANY:
             held = int(np.diff(self.frame.offsets)[partitions].sum())
             number_bytes = 8 * width * (flow.carried_adds + flow.carried_maxes)
-            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self._most_ties)
+            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
             if at_once == 1 and prepared.double and not broad:
                 propagate_singly(automaton, events, lanes, partitions, results)
             else:

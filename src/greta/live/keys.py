@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from greta.engine.columns import Columns
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import plain_type
+from greta.engine.values import prepare
 
 
 def keys_of(job: StreamJob, events: pa.Table) -> list[tuple[Any, ...]]:
@@ -22,7 +23,7 @@ def keys_of(job: StreamJob, events: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Values that are equal exactly where a query says so: 0.0 and -0.0 are, instants are whole numbers."""
+    """Values that are equal exactly where a query says so: 0.0 and -0.0 are, dates and times are whole numbers."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_floating(column.type):
@@ -36,6 +37,8 @@ def _values(column: pa.Array) -> list[Any]:
 def key_column(values: list[Any], type_: pa.DataType) -> pa.Array:
     """Values of a key as a column of their own type."""
     type_ = plain_type(type_)
-    if pa.types.is_timestamp(type_):
-        return pa.array(values, type=pa.int64()).view(type_)
+    stored = prepare(pa.nulls(0, type_)).type
+    if pa.types.is_timestamp(stored):
+        # Dates, too, are told apart as instants.
+        return pa.array(values, type=pa.int64()).view(stored).cast(type_)
     return pa.array(values, type=type_)
