@@ -400,3 +400,16 @@ def test_groups_of_dates_and_times_come_back_as_they_were(type_: pa.DataType) ->
     got = pa.concat_tables([stream.push(events), stream.close()])
     assert got.equals(greta.aggregate(events, query))
     assert got.num_rows == 4
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("values", [[5, 6], [1, 2**64 - 1], [2**63, 2**63 + 1]])
+def test_unsigned_integers_of_all_sizes_are_those_of_a_batch(values: list[int], numbers: Any) -> None:
+    events = pa.table({"type": ["A"] * 2, "time": [0, 1], "x": pa.array(values, pa.uint64())})
+    for query in (
+        "RETURN COUNT(*), MIN(A.x), MAX(A.x), SUM(A.x), AVG(A.x) PATTERN A+ WITHIN 3 seconds",
+        "RETURN x, COUNT(*) PATTERN A+ WHERE A.x <= NEXT(A).x GROUP-BY x WITHIN 3 seconds",
+    ):
+        stream = greta.stream(query, schema=events.schema, numbers=numbers)
+        got = pa.concat_tables([stream.push(events.slice(0, 1)), stream.push(events.slice(1)), stream.close()])
+        assert got.equals(greta.aggregate(events, query, numbers=numbers))

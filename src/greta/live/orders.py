@@ -128,7 +128,8 @@ def _strange_numbers(job: Job) -> str | None:
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type
-            if attribute_type(type_) not in (AttributeType.INTEGER, AttributeType.FLOAT) or pa.types.is_decimal(type_):
+            plain = attribute_type(type_) in (AttributeType.INTEGER, AttributeType.FLOAT)
+            if not plain or pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
                 return f"the extremes of {measure.compared} are no plain numbers"
     return None
 

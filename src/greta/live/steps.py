@@ -327,15 +327,7 @@ def _name(job: StreamJob) -> bytes:
 def _program(name: bytes, job: StreamJob) -> Program | str:
     """The query in arrays, or why its windows are computed when they close."""
     if name not in _PROGRAMS:
-        _PROGRAMS[name] = why_not(job) or _strange_columns(job) or Program.of(job)
+        _PROGRAMS[name] = why_not(job) or Program.of(job)
         if len(_PROGRAMS) > _MOST_PROGRAMS:
             _PROGRAMS.popitem(last=False)
     return _PROGRAMS[name]
-
-
-def _strange_columns(job: StreamJob) -> str | None:
-    """Columns that no stream in process has as they are: it reads dates as instants, and no unsigned 64 bits."""
-    for name in job.common:
-        if pa.types.is_date(job.schema.field(name).type):
-            return f"{name} is a date"
-    return next((f"{column.name} is unsigned" for column in job.schema if pa.types.is_uint64(column.type)), None)
