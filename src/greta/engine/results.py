@@ -60,12 +60,13 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     from greta.engine.partitions import number_keys
 
     plan = stream.plan
+    scoped = {scope.attribute for scope in plan.partitioning.scopes}
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
     values: dict[str, pa.Array] = {}
     example = stream.keys.example
     for name in plan.group:
         column = stream.columns.table.column(name)
-        if name in plan.partitioning.common:
+        if name in plan.partitioning.common or name not in scoped:
             values[name] = contiguous(column.take(pa.array(example[frame.common])))
         elif name not in scope_of:
             # No trend that is long enough has a variable of the scope.
