@@ -6,7 +6,7 @@ READY := .venv/.ready
 # a second Python for all tests but those on Spark; where there is none, test-python says so and does nothing
 SECOND ?= 3.13
 # how many tests run at once: three keep two cores busy, as those on Spark wait now and then
-WORKERS ?= 3
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo studio test check static fetch unit lint format types layers test-slow test-soak test-plain test-sample \
