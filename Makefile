@@ -5,7 +5,7 @@ PACKAGES := .venv/.packages
 READY := .venv/.ready
 # a second Python for all tests but those on Spark; where there is none, test-python says so and does nothing
 SECOND ?= 3.13
-# how many tests run at once: three keep two cores busy, as those on Spark wait now and then
+# how many tests run at once; more than there are cores starve the tests in a browser
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help

@@ -23,9 +23,9 @@ _FOREIGN = {
 }
 
 _UNKNOWN_FUNCTIONS = {
-    "PREV": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
-    "PREVIOUS": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
-    "LAG": "look forward instead, from the earlier event to the next: S.price > NEXT(S).price",
+    "PREV": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
+    "PREVIOUS": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
+    "LAG": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
     "LEAD": "write NEXT(S).price for the event after S",
     "MEDIAN": "a median needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
     "PERCENTILE": "a percentile needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
