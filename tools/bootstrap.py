@@ -76,8 +76,8 @@ def create_environment() -> None:
 def install(*requirement: str) -> None:
     constraints = str(ROOT / "constraints.txt")
     run(
-        # compiling all modules of all packages takes half a minute, and most are never imported
-        *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"),
+        # with byte code: where Python may write none, every process would compile what it imports, for seconds
+        *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
         *("--constraint", constraints, *requirement),
         # the build backend runs in an environment of its own, which must follow the pins too
         environment={"PIP_CONSTRAINT": constraints},
