@@ -143,3 +143,24 @@ def test_pairs_inside_a_not_count_too() -> None:
     query = "RETURN COUNT(*) PATTERN SEQ(A a, NOT SEQ(A b, A c), A d) WHERE b.x * NEXT(c).x % 2 = 1"
     job = Job.bind(query, events.schema)
     assert len(list(long_scans(job, Prepared(job, events)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("events", "query", "said"),
+    [
+        (trades(3, 2, 1, type_="Trade"), FALLS, "no event has the type Stock"),
+        (trades(3, 2, 1, start=1_704_187_800_000), FALLS, "look like milliseconds since 1970"),
+        ([event | {"price": str(event["price"])} for event in trades(30, 2, 1)], FALLS, "text that reads as numbers"),
+        ([event | {"time": 5} for event in trades(3, 2, 1)], FALLS, "all events have the same time"),
+        (trades(3, 2, 1), FALLS.replace("NEXT(S).price", "S.price"), "never holds"),
+    ],
+)
+def test_showing_trends_warns_as_counting_them_does(events: Any, query: str, said: str) -> None:
+    for ask in (greta.aggregate, greta.trends):
+        with pytest.warns(GretaWarning, match=said):
+            ask(events, query)
+
+
+def test_the_name_of_a_file_in_place_of_events_says_how_to_read_it() -> None:
+    with pytest.raises(DataError, match=r'is a name.*\n.*greta\.datasets\.load\("trades\.csv"\)'):
+        greta.aggregate("trades.csv", FALLS)  # type: ignore[arg-type]

@@ -7,8 +7,10 @@ import os
 import sys
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import greta
 from greta.engine.aggregate import aggregate
 
 ALL = "RETURN COUNT(*) AS n, COUNT(A) AS events, SUM(A.x) AS sum, AVG(A.x) AS avg, AVG(A.y) AS avg_y PATTERN A+"
@@ -118,3 +120,18 @@ def test_deviations_do_not_lose_digits_to_cancellation() -> None:
     events = [{"type": "A", "time": t, "x": x} for t, x in enumerate([10**7, 10**7 + 1, 10**7 + 2])]
     query = "RETURN STDDEV(SUM(A.x)) AS d PATTERN A"
     assert aggregate(events, query).to_pylist()[0]["d"] == math.sqrt(2 / 3)
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+@pytest.mark.parametrize("door", ["kernels", "graph", "stream"])
+def test_logarithms_and_ratios_are_right_where_the_count_is_beyond_doubles(door: str, numbers: Any) -> None:
+    events = [{"type": "A", "time": time} for time in range(1_100)]
+    query = "RETURN LOG2(COUNT(*)) AS bits, COUNT(A) / COUNT(*) AS length PATTERN A+ WITHIN 2000 seconds"
+    if door == "stream":
+        stream = greta.stream(query, numbers=numbers)
+        found = pa.concat_tables([stream.push(events), stream.close()])
+    else:
+        found = greta.aggregate(events, query, strategy="graph" if door == "graph" else "auto", numbers=numbers)
+    (row,) = found.to_pylist()
+    assert row["bits"] == pytest.approx(1_100, rel=1e-12)
+    assert row["length"] == pytest.approx(550, rel=1e-12)

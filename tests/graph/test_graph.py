@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import greta
@@ -23,18 +24,7 @@ from greta.lang.nodes import Conjunction
 from greta_research import brute_force
 from support import soak
 from support.examples import examples
-from support.streams import Case, cases
-
-TYPES = {
-    "type": pa.string(),
-    "time": pa.float64(),
-    "x": pa.int64(),
-    "y": pa.float64(),
-    "s": pa.string(),
-    "b": pa.bool_(),
-    "g": pa.int64(),
-    "h": pa.string(),
-}
+from support.streams import SCHEMA, Case, cases
 
 
 def plain(value: object) -> object:
@@ -68,14 +58,14 @@ def check_against_brute_force(case: Case) -> None:
         expected = brute_force.aggregate(case.events, case.query)
     except QueryError:
         assume(False)
-    table = pa.table({name: pa.array([e.get(name) for e in case.events], kind) for name, kind in TYPES.items()})
+    table = pa.Table.from_pylist(case.events, SCHEMA)
     for numbers in ("double", "exact"):
         found = graph.aggregate(table, case.query, numbers=numbers)
         assert same([list(row.values()) for row in found.to_pylist()], [list(row.values()) for row in expected])
 
 
 @examples(300)
-@given(cases())
+@given(st.one_of(cases(), cases(values=True)))
 def test_the_graph_agrees_with_brute_force(case: Case) -> None:
     check_against_brute_force(case)
 
@@ -90,7 +80,7 @@ def test_paths_from_start_to_end_are_the_trends_that_brute_force_lists(case: Cas
         listed = brute_force.trends(case.events, query, limit=500)
     except GretaError:
         assume(False)
-    table = pa.table({name: pa.array([e.get(name) for e in case.events], kind) for name, kind in TYPES.items()})
+    table = pa.Table.from_pylist(case.events, SCHEMA)
     drawn = [top for partition in graph.build(table, query).partitions for top in partition.graphs]
     ours = [
         [(top.vertices[at].row, top.vertices[at].variable) for at in trend] for top in drawn for trend in top.trends()
@@ -128,7 +118,7 @@ def test_both_strategies_give_the_same_table(example: object, numbers: str) -> N
 
 def test_an_empty_stream_has_the_columns_of_the_engine() -> None:
     query = "RETURN g, COUNT(*), SUM(A.x), MIN(A.s), AVG(A.y) PATTERN A+ GROUP-BY g WITHIN 10 seconds"
-    empty = pa.table({name: pa.array([], kind) for name, kind in TYPES.items()})
+    empty = SCHEMA.empty_table()
     for numbers in ("double", "exact"):
         auto, by_graph = (
             greta.aggregate(empty, query, numbers=numbers, strategy=strategy) for strategy in ("auto", "graph")

@@ -84,3 +84,11 @@ def test_pairs_of_trends_are_explained(client: TestClient, finish: Finish) -> No
 def test_a_result_without_rows_has_no_trends(client: TestClient, finish: Finish) -> None:
     run = finish("RETURN COUNT(*) PATTERN Z+", {"sample": "paper"})
     assert ask(client, run)["trends"] == []
+
+
+def test_a_row_that_does_not_name_its_group_shows_no_other_groups_trends(client: TestClient, finish: Finish) -> None:
+    query = "RETURN COUNT(*) PATTERN Stock S+ WHERE [company, sector] GROUP-BY sector WITHIN 5 minutes"
+    run = finish(query, {"sample": "stock"})
+    error = ask(client, run, row=2, attribute="price")["error"]
+    assert "does not say which sector" in error["message"]
+    assert "name sector in RETURN" in str(error)

@@ -48,6 +48,7 @@ def opened(table: pa.Table) -> pa.Table:
 
 
 def _read(events: Events) -> pa.Table:
+    """What users have → a table; ``DataError`` for what holds no events."""
     if isinstance(events, pa.Table):
         return _without_views(events)
     if isinstance(events, pa.RecordBatch):

@@ -8,15 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from greta.engine.cautions import cautions
 from greta.engine.compiling import telling_of_compilation
 from greta.engine.interrupts import interruptible
 from greta.engine.job import Job
+from greta.engine.prepared import Prepared
 from greta.engine.row_choice import Row, choose_row, no_such_row
 from greta.engine.tables import Events, to_table
 from greta.engine.walks import Trend, Walks
-from greta.errors import GretaError, QueryError, QueryMeaningError, did_you_mean
+from greta.errors import GretaError, QueryError, QueryMeaningError, did_you_mean, warn
 from greta.lang.nodes import Aggregate, Query, ReturnAttribute, ReturnValue, TrendAggregate
 from greta.lang.parser import parse
+from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 
 WORDS = ("sample", "first", "longest")
@@ -64,7 +67,25 @@ def trends(
         [1, 2, 3]
     """
     table = to_table(events)
-    job, picking = bind_picking(query, table.schema, n=n, pick=pick, time=time, type=type)
+    jobs = bind_picking(query, table.schema, n=n, pick=pick, time=time, type=type)
+    job = jobs[0]
+    for caution in (*idle_conditions(job.plan), *cautions(job, Prepared(job, table.select(list(job.columns))))):
+        warn(caution)
+    return walked(table, jobs, n=n, pick=pick, window=window, group=group, seed=seed)
+
+
+def walked(
+    table: pa.Table,
+    jobs: tuple[Job, Job],
+    *,
+    n: int,
+    pick: str,
+    window: object = None,
+    group: Mapping[str, object] | None = None,
+    seed: int = 0,
+) -> pa.Table:
+    """The trends that ``jobs`` (of ``bind_picking``) ask for, without a word on what was probably meant otherwise."""
+    job, picking = jobs
     read = table.select(list(dict.fromkeys((*job.columns, *picking.columns))))
 
     def walk() -> pa.Table:

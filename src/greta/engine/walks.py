@@ -188,6 +188,7 @@ class Walks:
                 yield self._part(one, variables)
 
     def _part(self, one: Mirrored, variables: tuple[str, ...]) -> Part:
+        """A partition → its vertices with what goes on from each, ready to be walked along."""
         plan, states = self.stream.plan, one.automaton.states
         words, slots = (2 if self.counted else 1), one.automaton.slots.maxes
         blank, kind = (scaled(), np.int64) if self.counted else (doubles(), np.float64)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.feather
 
 from greta.engine.job import Job
-from greta.engine.trends import trends as pick_trends
+from greta.engine.trends import bind_picking, walked
 from greta.errors import DataError
 from greta.lang.nodes import ReturnValue, TrendAggregate
 from greta.plan.nodes import Plan
@@ -51,17 +51,18 @@ def trends(
     row = _telling(table, plan) if row is None else row
     if row >= len(table):
         raise DataError(f"there is no row {row + 1}", hint=f"choose one of {len(table)}")
+    unknown = [name for name in plan.group if name not in plan.returned]
+    if unknown:
+        raise DataError(
+            f"this row does not say which {unknown[0]} it is of, so its trends cannot be told from others",
+            hint=f"name {', '.join(unknown)} in RETURN",
+        )
     window = table.column("window_start")[row] if plan.window is not None else None
-    group = {name: table.column(name)[row].as_py() for name in plan.group if name in plan.returned}
-    found = pick_trends(
-        events,
-        query,
-        n=LIMITS.trends_shown,
-        pick=chosen.pick,
-        window=None if window is None else window.as_py(),
-        group=group or None,
-        seed=seed,
-    )
+    group = {name: table.column(name)[row].as_py() for name in plan.group}
+    # What was probably meant otherwise is told beside the rows already.
+    jobs = bind_picking(query, events.schema, n=LIMITS.trends_shown, pick=chosen.pick, time="time", type="type")
+    start = None if window is None else window.as_py()
+    found = walked(events, jobs, n=LIMITS.trends_shown, pick=chosen.pick, window=start, group=group or None, seed=seed)
     return said | {"row": row, "band": _band(table, row), "trends": _drawn(found, attribute)}
 
 

@@ -75,6 +75,7 @@ def _pack_channel(
     channel: Channel,
     job: SparkJob,
 ) -> pa.RecordBatch:
+    """Events of one channel → a blob per task and slab: what a task reads whole, and what it computes by itself."""
     share, code = job.places.split(places)
     rows, slab, task = np.arange(len(share)), share, share % job.tasks
     if channel.ranges is not None:

@@ -18,10 +18,11 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.engine.job import Job
 from greta.engine.row_choice import no_such_row, typed_group, window_number
-from greta.engine.trends import bind_picking
-from greta.engine.trends import trends as of_table
-from greta.errors import GretaError
+from greta.engine.tables import to_table
+from greta.engine.trends import bind_picking, walked
+from greta.errors import GretaError, warn
 from greta.lang.nodes import Query
+from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 from greta.spark.batch.pipeline import aggregate
 from greta.spark.compat import to_arrow
@@ -72,6 +73,15 @@ def trends(
         )
     schema = arrow_schema(df.schema)
     job, _ = bind_picking(query, schema, n=n, pick=pick, time=time, type=type)
+    for caution in idle_conditions(job.plan):
+        warn(caution)
+
+    def shown(events: DataFrame, asked: Query | str | Plan, start: object = None) -> pa.Table:
+        """The driver sees one row's events alone, which are no ground for a word on all of them."""
+        table = to_table(to_arrow(events))
+        jobs = bind_picking(asked, table.schema, n=n, pick=pick, time=time, type=type)
+        return walked(table, jobs, n=n, pick=pick, window=start, group=group, seed=seed)
+
     group = typed_group(job, group or {})
     kinds = {field.name: field.dataType for field in df.schema.fields}
     if isinstance(window, datetime) and window.tzinfo is None and isinstance(kinds[time], T.TimestampType):
@@ -83,21 +93,10 @@ def trends(
         if first is None:
             if window is not None or group:
                 raise no_such_row(window, group)
-            return of_table(to_arrow(df.limit(0)), query, n=n, pick=pick, time=time, type=type)
+            return shown(df.limit(0), query)
         number, group = first
-    events = to_arrow(_of_row(df, job, number, group))
-    return of_table(
-        events,
-        # Whether the row is in the answer is settled; the driver sees this row's events alone.
-        replace(job.plan.query, having=None),
-        n=n,
-        pick=pick,
-        window=_start(job, number),
-        group=group,
-        seed=seed,
-        time=time,
-        type=type,
-    )
+    # Whether the row is in the answer is settled.
+    return shown(_of_row(df, job, number, group), replace(job.plan.query, having=None), _start(job, number))
 
 
 def _first_row(

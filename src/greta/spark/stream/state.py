@@ -127,6 +127,10 @@ class OpenWindows:
         yield from self._step(int(key[0]), [], 0, timers.getCurrentWatermarkInMs(), fired=fired)
 
     def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
+        """New events of a bucket and the watermark → the rows of windows that are over; state is brought forward.
+
+        ``fired`` is the time of the timer that called, or None where events did.
+        """
         if key not in self.places:
             raise StateError(
                 "the checkpoint's state is of another version of greta, or was stored with other buckets",
