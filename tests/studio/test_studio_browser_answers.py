@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,7 @@ from greta.studio import samples
 from support.browser import CHROMIUM, DRIVER, MISSING, Page
 
 STOCK = samples.SAMPLES["stock"].questions[0].query
+TOGGLE_LOG = "document.querySelector('#aggregate-log').click()"
 SVG = "{http://www.w3.org/2000/svg}"
 
 pytestmark = [
@@ -125,18 +127,20 @@ def test_the_table_follows_the_zoom_and_there_is_a_way_back(page: Page) -> None:
     page.wait(lambda: page.text("#shown-rows").endswith(f"of {len(rows)}"))
 
 
-def drawn_texts(page: Page, act: str) -> list[str]:
-    """The texts that charts draw while a script acts."""
+def drawn_texts(page: Page, act: str, enough: Callable[[set[str]], bool]) -> set[str]:
+    """The texts that charts draw after a script acted, once they are enough."""
     script = """
-    const done = arguments[0], texts = [], draw = CanvasRenderingContext2D.prototype.fillText;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    const texts = (window.drawnTexts = []), prototype = CanvasRenderingContext2D.prototype;
+    window.drawText ??= prototype.fillText;
+    prototype.fillText = function (text, ...rest) {
       texts.push(text);
-      return draw.call(this, text, ...rest);
+      return window.drawText.call(this, text, ...rest);
     };
-    ACT;
-    setTimeout(() => { CanvasRenderingContext2D.prototype.fillText = draw; done(texts); }, 400);
     """
-    return list(page.driver.execute_async_script(script.replace("ACT", act)))
+    page.driver.execute_script(script + act)
+    texts = lambda: set(page.driver.execute_script("return window.drawnTexts"))  # noqa: E731
+    page.wait(lambda: enough(texts()))
+    return texts()
 
 
 def test_the_axis_is_labelled_at_every_magnitude(page: Page) -> None:
@@ -175,26 +179,20 @@ def test_counts_up_to_1e300_are_drawn_with_labels(page: Page, tmp_path: Any) -> 
     page.wait(lambda: page.text("#query-problem") == "")
     page.run()
     page.wait(lambda: page.all("#result .uplot"))
-    texts = drawn_texts(page, "document.querySelector('#aggregate-log').click()")
-    linear = [text for text in texts if "e300" in text or "e301" in text]
-    assert len(linear) >= 3, texts
-    again = drawn_texts(page, "document.querySelector('#aggregate-log').click()")
-    powers = [text for text in again if text.startswith("1e")]
-    assert len(set(powers)) >= 4, again
-    assert "1e300" in powers
+    linear = lambda texts: {text for text in texts if "e300" in text or "e301" in text}  # noqa: E731
+    drawn_texts(page, TOGGLE_LOG, lambda texts: len(linear(texts)) >= 3)
+    powers = lambda texts: {text for text in texts if text.startswith("1e")}  # noqa: E731
+    drawn_texts(page, TOGGLE_LOG, lambda texts: len(powers(texts)) >= 4 and "1e300" in texts)
 
 
 def test_a_log_scale_is_offered_only_where_it_fits(page: Page) -> None:
     page.ask("stock", STOCK.replace("COUNT(*)", "COUNT(*), MIN(S.price) AS low"))
     page.wait(lambda: page.all("#result .uplot"))
     assert page.find("#aggregate-log").is_selected()
-    texts = drawn_texts(page, "document.querySelector('#aggregate-log').click()")
-    assert "1e5" in texts or "100,000" in texts, texts
-    texts = drawn_texts(page, "document.querySelector('#aggregate-log').click()")
-    assert {"1", "10", "100", "1,000", "1e4"} <= set(texts), texts
+    drawn_texts(page, TOGGLE_LOG, lambda texts: "1e5" in texts or "100,000" in texts)
+    drawn_texts(page, TOGGLE_LOG, lambda texts: {"1", "10", "100", "1,000", "1e4"} <= texts)
     script = "const select = document.querySelector('#aggregate'); select.value = 'low';"
-    texts = drawn_texts(page, script + "select.dispatchEvent(new Event('change'))")
-    assert {"60", "80", "100", "120"} <= set(texts), texts
+    drawn_texts(page, script + "select.dispatchEvent(new Event('change'))", {"60", "80", "100", "120"}.issubset)
     page.wait(lambda: not page.find("#aggregate-log").is_enabled())
     assert not page.find("#aggregate-log").is_selected()
 

@@ -30,48 +30,55 @@ def test_what_is_typed_is_what_is_there_at_any_speed(page: Page, milliseconds: i
     assert page.written() == text.split("\n")
 
 
-def offered(page: Page, text: str) -> dict[str, str]:
-    """What the list offers after a text was typed, and what each is said to be."""
-    page.clear()
-    page.type(text, 0.03)
-    page.wait(lambda: page.all(f"{LIST} li"))
+def offered(page: Page, text: str, wanted: str) -> dict[str, str]:
+    """What the list offers after a text was typed, once this is among it, and what each is said to be."""
     script = (
         "const text = (li, part) => li.querySelector(`.cm-completion${part}`)?.textContent ?? '';"
         "return [...document.querySelectorAll(arguments[0])].map((li) => [text(li, 'Label'), text(li, 'Detail')])"
     )
-    return dict(page.driver.execute_script(script, f"{LIST} li"))
+    found: dict[str, str] = {}
+
+    def there() -> bool:
+        found.clear()
+        found.update(page.driver.execute_script(script, f"{LIST} li"))
+        return wanted in found
+
+    page.clear()
+    page.type(text, 0.03)
+    page.wait(there)
+    return found
 
 
 def test_what_can_follow_is_offered_with_what_it_is(page: Page) -> None:
     page.open()
     page.wait(lambda: page.all("#events .uplot"))
-    attributes = offered(page, "WHERE S.")
+    attributes = offered(page, "WHERE S.", "price")
     assert attributes["price"] == "float"
     assert attributes["company"] == "text"
     assert "WHERE" not in attributes
-    assert offered(page, "PATTERN ")["Stock"] == "event type, 600 events"
-    assert offered(page, "WHERE [")["sector"] == "text"
-    assert offered(page, "PATTERN SEQ(A, St")["Stock"].startswith("event type")
-    assert offered(page, "RE")["RETURN"] == "what a row shows"
-    assert offered(page, "CO")["COUNT("] == "number of trends, or of events in them"
-    assert offered(page, "WITHIN 5 mi")["minutes"] == ""
+    assert offered(page, "PATTERN ", "Stock")["Stock"] == "event type, 600 events"
+    assert offered(page, "WHERE [", "sector")["sector"] == "text"
+    assert offered(page, "PATTERN SEQ(A, St", "Stock")["Stock"].startswith("event type")
+    assert offered(page, "RE", "RETURN")["RETURN"] == "what a row shows"
+    assert offered(page, "CO", "COUNT(")["COUNT("] == "number of trends, or of events in them"
+    assert offered(page, "WITHIN 5 mi", "minutes")["minutes"] == ""
 
 
 def test_enter_is_enter_tab_completes_and_enter_completes_only_after_an_arrow(page: Page) -> None:
     page.open()
     page.wait(lambda: page.all("#events .uplot"))
-    offered(page, "WHERE S.pr")
+    offered(page, "WHERE S.pr", "price")
     page.press(ENTER)
     assert page.written() == ["WHERE S.pr", ""]
-    offered(page, "WHERE S.pr")
+    offered(page, "WHERE S.pr", "price")
     page.press(TAB)
     assert page.written() == ["WHERE S.price"]
-    offered(page, "WHERE S.pr")
+    offered(page, "WHERE S.pr", "price")
     page.press(DOWN)
     page.press(ENTER)
     assert page.written() == ["WHERE S.price"]
     # Whoever types on after an arrow has not chosen.
-    offered(page, "WHERE S.p")
+    offered(page, "WHERE S.p", "price")
     page.press(DOWN)
     page.type("r", 0.2)
     page.press(ENTER)

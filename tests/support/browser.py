@@ -104,13 +104,13 @@ class Page:
         return self.driver.find_elements("css selector", css)
 
     def click(self, css: str) -> None:
-        self.wait(lambda: self.all(css))[0].click()
+        self.done(lambda: self.find(css).click())
 
     def hover(self, css: str) -> None:
         """Move the pointer over an element."""
         from selenium.webdriver import ActionChains
 
-        ActionChains(self.driver, duration=50).move_to_element(self.find(css)).perform()
+        self.done(lambda: ActionChains(self.driver, duration=50).move_to_element(self.find(css)).perform())
 
     def text(self, css: str) -> str:
         found = self.all(css)
@@ -121,18 +121,24 @@ class Page:
         return str(self.find(css).get_property("textContent"))
 
     def wait(self, holds: Callable[[], Any]) -> Any:
-        """Until something is there; the page re-renders, so elements may vanish while they are looked at."""
+        """Until something is there; the page re-renders, so what is looked at may vanish or be half there meanwhile."""
         from selenium.common.exceptions import WebDriverException
 
         until = time.monotonic() + SECONDS
         while True:
+            problem: Exception | None = None
             try:
                 if value := holds():
                     return value
-            except WebDriverException:
-                pass
-            assert time.monotonic() < until, f"waited in vain; the page says:\n{self.text('body')}"
+            except (WebDriverException, LookupError, ValueError, StopIteration, AssertionError) as error:
+                problem = error
+            if time.monotonic() > until:
+                raise AssertionError(f"waited in vain; the page says:\n{self.text('body')}") from problem
             time.sleep(0.1)
+
+    def done(self, act: Callable[[], Any]) -> None:
+        """Do something to an element, again where the page was rendered anew under the pointer."""
+        self.wait(lambda: (act(), True))
 
     def write(self, query: str) -> None:
         """Replace the query by typing."""
@@ -181,8 +187,8 @@ class Page:
 
     def choose(self, css: str, value: str) -> None:
         """Choose the option of a list that has this value."""
-        fits = lambda: [each for each in self.all(f"{css} option") if each.get_property("value") == value]  # noqa: E731
-        self.wait(fits)[0].click()
+        options = lambda: (each for each in self.all(f"{css} option") if each.get_property("value") == value)  # noqa: E731
+        self.done(lambda: next(options()).click())
 
     def chosen(self, css: str) -> str:
         from selenium.webdriver.support.ui import Select
