@@ -99,7 +99,7 @@ PICKS = [
 
 
 @examples(60)
-@given(cases(), st.sampled_from(PICKS), st.integers(1, 6), st.randoms(use_true_random=False))
+@given(cases() | cases(values=True), st.sampled_from(PICKS), st.integers(1, 6), st.randoms(use_true_random=False))
 def test_shown_trends_are_those_asked_for(case: Case, pick: str, n: int, random: Any) -> None:
     assume("AND" not in case.flags)
     try:

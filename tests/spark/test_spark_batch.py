@@ -16,6 +16,7 @@ import pytest
 import greta
 import greta.spark
 from greta.datasets import cluster, paper, stock, traffic
+from greta.engine.job import Job
 from greta.errors import GretaError, QuerySyntaxError, SchemaError
 
 if TYPE_CHECKING:
@@ -23,11 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-CASES = [
-    case
-    for name in ("paper", "core", "extended")
-    for case in json.loads((Path(__file__).parents[1] / "conformance" / f"{name}.json").read_text())
-]
+WORKED = Path(__file__).parents[1] / "conformance"
 ERA = 25_200
 """Seconds between the cases in one stream: a multiple of every slide, longer than any case."""
 
@@ -54,26 +51,43 @@ def frame(spark: SparkSession, table: pa.Table, partitions: int = 3) -> DataFram
     return spark.createDataFrame(table).repartition(partitions)
 
 
-def test_every_worked_case_is_answered_through_spark(spark: SparkSession) -> None:
+def together(cases: list[dict[str, Any]], schema: pa.Schema) -> list[dict[str, int]]:
+    """Cases by query, in groups whose columns of one name have one type, as queries of one call must."""
+    groups: list[tuple[dict[str, int], dict[str, pa.DataType]]] = []
+    for number, case in enumerate(cases):
+        columns = {field.name: field.type for field in Job.bind(case["query"], schema).output_schema}
+        fitting = (each for each in groups if all(each[1].get(name, kind) == kind for name, kind in columns.items()))
+        group = next(fitting, None)
+        if group is None:
+            groups.append(group := ({}, {}))
+        group[0][str(number)] = number
+        group[1].update(columns)
+    return [numbers for numbers, _ in groups]
+
+
+@pytest.mark.parametrize("names", [("paper", "core", "extended"), ("trend-values",)], ids=["counts", "values"])
+def test_every_worked_case_is_answered_through_spark(spark: SparkSession, names: tuple[str, ...]) -> None:
     # All cases in one stream, an era apart: each query answers over all eras, and only its own is looked at.
     from pyspark.sql.functions import col
 
+    cases = [case for name in names for case in json.loads((WORKED / f"{name}.json").read_text())]
     events = [
-        {**event, "time": event["time"] + number * ERA} for number, case in enumerate(CASES) for event in case["events"]
+        {**event, "time": event["time"] + number * ERA} for number, case in enumerate(cases) for event in case["events"]
     ]
-    assert all("WITHIN" in case["query"] for case in CASES)
-    names = list(dict.fromkeys(name for event in events for name in event))
-    table = pa.table({name: [event.get(name) for event in events] for name in names})
-    answer = greta.spark.aggregate(frame(spark, table), [case["query"] for case in CASES])
-    start = col("window_start") - col("query") * ERA
-    own = answer.where((start >= 0) & (start < ERA // 2)).toArrow().to_pylist()
-    found: list[list[str]] = [[] for _ in CASES]
-    for row in own:
-        number = row["query"]
-        row["window_start"] -= number * ERA
-        row["window_end"] -= number * ERA
-        found[number].append(repr([comparable(row[name]) for name in CASES[number]["columns"]]))
-    for case, answered in zip(CASES, found, strict=True):
+    assert all("WITHIN" in case["query"] for case in cases)
+    columns = list(dict.fromkeys(name for event in events for name in event))
+    table = pa.table({name: [event.get(name) for event in events] for name in columns})
+    found: list[list[str]] = [[] for _ in cases]
+    for numbers in together(cases, table.schema):
+        queries = {name: cases[number]["query"] for name, number in numbers.items()}
+        answer = greta.spark.aggregate(frame(spark, table), queries)
+        start = col("window_start") - col("query").cast("int") * ERA
+        for row in answer.where((start >= 0) & (start < ERA // 2)).toArrow().to_pylist():
+            number = int(row["query"])
+            row["window_start"] -= number * ERA
+            row["window_end"] -= number * ERA
+            found[number].append(repr([comparable(row[name]) for name in cases[number]["columns"]]))
+    for case, answered in zip(cases, found, strict=True):
         expected = [repr([comparable(value) for value in row]) for row in case["expected"]]
         assert sorted(answered) == sorted(expected), f"{case['name']}\n{case['query']}"
 
