@@ -13,6 +13,7 @@ from greta.engine.job import Numbers
 from greta.engine.prepared import Prepared
 from greta.engine.queries import Label, Queries, bind_all, common_schema, gathered, labelled, naming
 from greta.engine.tables import Events, to_table
+from greta.engine.together import rows_together
 from greta.errors import warn
 
 
@@ -55,11 +56,13 @@ def aggregate(
             warn(caution.about(label))
 
     def answers() -> pa.Table:
+        if labels is None:
+            return jobs[0].run(prepared)
         tables = []
-        for label, job in zip(names, jobs, strict=True):
+        for label, job, shared in zip(labels, jobs, rows_together(jobs, prepared), strict=True):
             with naming(label):
-                tables.append(job.run(prepared))
-        return tables[0] if labels is None else gathered(labels, tables)
+                tables.append(job.run(prepared) if shared is None else shared)
+        return gathered(labels, tables)
 
     with telling_of_compilation():
         return interruptible(answers)

@@ -101,11 +101,12 @@ class _Template:
                 indexes[key] = len(indexes)
                 outgoing[transition.source].append(indexes[key])
             incoming[transition.target].append(indexes[key])
-        states_ptr, states_flat = _slices(by_variable)
-        in_ptr, in_flat = _slices(incoming)
-        out_ptr, out_flat = _slices(outgoing)
-        compare_ptr, compare_flat = _slices([link.comparisons for link in links])
-        steps, spans = self._steps(flow)
+        states_ptr, states_flat = to_slices(by_variable)
+        in_ptr, in_flat = to_slices(incoming)
+        out_ptr, out_flat = to_slices(outgoing)
+        compare_ptr, compare_flat = to_slices([link.comparisons for link in links])
+        steps: list[list[int]] = []
+        spans = encode_steps(self.compiler, flow, template.variables, steps)
         clips = {clip: at for at, clip in enumerate(clip_sets(template))}
         state_rows = [
             [
@@ -128,11 +129,11 @@ class _Template:
             States(
                 ptr=states_ptr,
                 entered=states_flat,
-                state=_matrix(state_rows, STATE_COLUMNS),
+                state=to_matrix(state_rows, STATE_COLUMNS),
                 incoming=in_flat,
                 outgoing=out_flat,
-                indexes=_matrix(index_rows, INDEX_COLUMNS),
-                rank=_matrix(self.rank_comparisons, RANK_COLUMNS),
+                indexes=to_matrix(index_rows, INDEX_COLUMNS),
+                rank=to_matrix(self.rank_comparisons, RANK_COLUMNS),
             ),
             Conditions(
                 ptr=compare_ptr,
@@ -142,42 +143,12 @@ class _Template:
                 program=np.array(self.residuals.program, dtype=np.int64),
                 constants=np.array(self.residuals.constants, dtype=np.float64),
             ),
-            Steps(
-                steps=steps,
-                start_adds=np.array([slot in flow.start_adds for slot in range(flow.adds)], dtype=np.uint8),
-                start_maxes=np.array([slot in flow.start_maxes for slot in range(flow.maxes)], dtype=np.uint8),
-            ),
+            start_and_steps(flow, steps),
             Slots(flow.adds, flow.maxes, flow.carried_adds, flow.carried_maxes),
         )
 
     def _bit(self, state: State) -> int:
         return self.compiler.variables[state.variable]
-
-    def _steps(self, flow: Flow) -> tuple[Int, dict[str, tuple[int, int, int, int]]]:
-        """All steps, and per variable the slices for starting a trend and for taking part in one."""
-        rows: list[list[int]] = []
-        spans: dict[str, tuple[int, int, int, int]] = {}
-        for variable in self.template.variables:
-            ends = [len(rows)]
-            for steps in (flow.starting, flow.taking_part):
-                rows += [self._step(step) for step in steps.get(variable, ())]
-                ends.append(len(rows))
-            spans[variable] = (ends[0], ends[1], ends[1], ends[2])
-        return _matrix(rows, STEP_COLUMNS), spans
-
-    def _step(self, step: Step) -> list[int]:
-        column, factor = -1, 0
-        match step.weight:
-            case None:
-                pass
-            case Weight(constant=factor, attributes=(), seconds=0):
-                pass
-            case weight:
-                column = self.compiler.weight(weight)
-                if step.op in (Op.PUT, Op.JOIN):
-                    self.compiler.require_room(column)
-        guard = -1 if step.guard is None else self.compiler.guard(step.guard)
-        return [step.op, step.target, step.source, column, factor, guard]
 
     def _link(self, link: Link) -> _Link:
         compiler = self.compiler
@@ -233,12 +204,51 @@ class _Link:
     program: int
 
 
+def encode_steps(
+    arrays: EventArrays, flow: Flow, variables: frozenset[str], rows: list[list[int]]
+) -> dict[str, tuple[int, int, int, int]]:
+    """Add the steps of a flow to ``rows``; per variable the slices for starting a trend and for taking part in one."""
+    spans: dict[str, tuple[int, int, int, int]] = {}
+    for variable in variables:
+        ends = [len(rows)]
+        for steps in (flow.starting, flow.taking_part):
+            rows += [_step(arrays, step) for step in steps.get(variable, ())]
+            ends.append(len(rows))
+        spans[variable] = (ends[0], ends[1], ends[1], ends[2])
+    return spans
+
+
+def _step(arrays: EventArrays, step: Step) -> list[int]:
+    column, factor = -1, 0
+    match step.weight:
+        case None:
+            pass
+        case Weight(constant=factor, attributes=(), seconds=0):
+            pass
+        case weight:
+            column = arrays.weight(weight)
+            if step.op in (Op.PUT, Op.JOIN):
+                arrays.require_room(column)
+    guard = -1 if step.guard is None else arrays.guard(step.guard)
+    return [step.op, step.target, step.source, column, factor, guard]
+
+
+def start_and_steps(flow: Flow, steps: list[list[int]]) -> Steps:
+    """What starting a trend does to the slots, and the steps, as the kernels' arrays."""
+    return Steps(
+        steps=to_matrix(steps, STEP_COLUMNS),
+        start_adds=np.array([slot in flow.start_adds for slot in range(flow.adds)], dtype=np.uint8),
+        start_maxes=np.array([slot in flow.start_maxes for slot in range(flow.maxes)], dtype=np.uint8),
+    )
+
+
 def clip_sets(template: Template) -> list[tuple[int, ...]]:
     """The different sets of leading and trailing negatives that states are clipped by; never empty."""
     return list(dict.fromkeys(state.clips for state in template.states)) or [()]
 
 
-def _slices(lists: list[list[int]]) -> tuple[Int, Int]:
+def to_slices(lists: list[list[int]]) -> tuple[Int, Int]:
+    """(where each list begins, and where the last one ends; all items)"""
     return _row([0, *accumulate(map(len, lists))]), _row([item for items in lists for item in items])
 
 
@@ -246,5 +256,6 @@ def _row(items: Sequence[object]) -> Int:
     return np.array(items, dtype=np.int64)
 
 
-def _matrix(rows: Sequence[Sequence[int]], columns: int) -> Int:
+def to_matrix(rows: Sequence[Sequence[int]], columns: int) -> Int:
+    """Rows of numbers as an array, of so many columns even where there is no row."""
     return np.array(rows, dtype=np.int64).reshape(len(rows), columns)

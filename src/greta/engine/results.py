@@ -199,6 +199,14 @@ def _total(values: NDArray[Any]) -> Any:
 
 def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]) -> pa.Table:
     """The rows of the answer, by window and group."""
+    table, keep = finish_all(job, merged, attributes, decoders)
+    return table if keep.all() else table.filter(pa.array(keep))
+
+
+def finish_all(
+    job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]
+) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """(a row for each value, which of them HAVING keeps)"""
     plan, clock = job.plan, job.clock
     columns: dict[str, Any] = {}
     count = len(merged.window)
@@ -218,15 +226,14 @@ def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: 
     }
     table = pa.table({**columns, **{name: grouped[name] for name in plan.returned}, **shown})
     if plan.having is None:
-        return table
+        return table, np.ones(count, dtype=bool)
 
     def values(name: str) -> pa.Array:
         if name in grouped:
             return Columns(pa.table(grouped)).attribute(name)
         return prepare(numbers.column(outputs[name])) if name in outputs else to_arrow(numbers.of(name))
 
-    keep = keeps(plan.having, lambda name: None if name in grouped else numbers.of_output(name), values, count)
-    return table if keep.all() else table.filter(pa.array(keep))
+    return table, keeps(plan.having, lambda name: None if name in grouped else numbers.of_output(name), values, count)
 
 
 @dataclass(slots=True)

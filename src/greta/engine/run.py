@@ -153,7 +153,7 @@ class Execution:
 
     def blocks(self) -> Iterator[Block]:
         """Compute block after block of partitions."""
-        for partitions in self._blocks():
+        for partitions in self.cut():
             runs = self.runs(partitions)
             yield Block(runs, [self._values(at, runs) for at in range(len(self.plan.templates))])
 
@@ -177,7 +177,8 @@ class Execution:
         none = np.empty(0)
         propagate(automaton, prepared.input, lanes, runs.partitions, at_once, doubles(), results, none, carried)
 
-    def _blocks(self) -> Iterator[Int]:
+    def cut(self, templates: int = 1) -> Iterator[Int]:
+        """The partitions in blocks of bounded size, for results of so many templates."""
         counts = np.diff(self.frame.offsets)
         used = np.flatnonzero(counts)
         if not len(used):
@@ -187,7 +188,7 @@ class Execution:
             first = self.time[self.frame.offsets[used]]
             last = self.time[self.frame.offsets[used + 1] - 1]
             span = np.minimum((last - first) / self.slide, counts[used] * self.plan.window.per_event)
-            cost += (span + self.plan.window.per_event) / _BLOCK_WINDOWS
+            cost += (span + self.plan.window.per_event) * templates / _BLOCK_WINDOWS
         number = np.floor(np.cumsum(cost)).astype(np.int64)
         cuts = np.flatnonzero(np.diff(number)) + 1
         yield from np.split(used, cuts)

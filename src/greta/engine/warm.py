@@ -47,6 +47,8 @@ def warm(part: Part) -> None:
             continue
         table = to_table([event | {"range": number} for number, event in enumerate(_TIMED)])
         Job.bind(query, table.schema, numbers=numbers).partials(table, Cut(column="range", windows=4))
+    if part == "usual":
+        aggregate(_EVENTS, [f"RETURN COUNT(*) PATTERN {pattern}" for pattern in ("A", "A+")])
 
 
 def _warm_trends() -> None:

@@ -82,17 +82,17 @@ def is_alive(single: Single, row: int, low: int, high: int) -> bool:  # noqa: AR
 @small
 def add_row(single: Single, into: int, row: int, low: int, high: int) -> None:  # noqa: ARG001
     """Add the carried slots of a row to another."""
-    _add_one_row(single, into, row, single.carried_adds, single.carried_maxes)
+    add_slots(single, into, row, single.carried_adds, single.carried_maxes)
 
 
 @small
 def add_result(single: Single, row: int, low: int, high: int) -> None:  # noqa: ARG001
     """Add all slots of a row to row 0."""
-    _add_one_row(single, _ROW_0, row, single.adds, single.maxes)
+    add_slots(single, _ROW_0, row, single.adds, single.maxes)
 
 
 @small
-def _add_one_row(single: Single, into: int, row: int, adds: int, maxes: int) -> None:
+def add_slots(single: Single, into: int, row: int, adds: int, maxes: int) -> None:
     """Add the first ``adds`` slots and raise the first ``maxes`` extremes."""
     for slot in range(adds):
         single.store[into * single.adds + slot] += single.store[row * single.adds + slot]
