@@ -230,3 +230,9 @@ def test_a_double_prints_no_digits_that_it_has_not() -> None:
     assert word(float(2**53 - 1)) == "9007199254740991"
     assert word(float(2**60)) == "1.15292e+18"
     assert word(0.1 + 0.2) == "0.3"
+
+
+def test_tables_and_topics_are_outputs_of_streams_alone(trades: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(FALLS, "-i", trades, "-o", "delta:rows") == 2
+    assert "is an output of greta stream" in " ".join(capsys.readouterr().err.split())
+    assert not Path("delta:rows").exists()

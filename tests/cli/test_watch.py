@@ -184,6 +184,25 @@ def test_missing_columns_are_named_with_what_there_is(watched: Any) -> None:
     assert "the first lines have no column 'g'" in watched('{"type": "A", "time": 1}').err
 
 
+def test_fields_of_structures_are_attributes(watched: Any, rows: Any) -> None:
+    query = 'RETURN SUM(A.p.x) AS total PATTERN A WHERE ["p.of.g"] GROUP-BY "p.of.g" WITHIN 10 seconds'
+    lines = [
+        '{"type": "A", "p": {"at": 1, "x": 1, "of": {"g": "a"}}}',
+        '{"type": "A", "p": {"at": 2, "x": 2.5, "of": {"g": "a"}}, "p.x": null}',
+    ]
+    found = rows("\n".join(lines), "--time", "p.at", query=query)
+    assert [(row["total"]) for row in found] == [3.5]
+    lines.append('{"type": "A", "p": {"at": 3, "x": 1, "of": 7}}')
+    assert "stdin:3: column p.of: 7 is not an object" in watched("\n".join(lines), "--time", "p.at", query=query).err
+    done = watched("\n".join(lines), "--time", "p.at", query="RETURN SUM(A.p) PATTERN A WITHIN 10 seconds")
+    assert "no column 'p' (columns: type, p.at, p.x" in done.err
+
+
+def test_a_column_with_a_dot_in_its_name_is_no_structure(rows: Any) -> None:
+    query = 'RETURN SUM(A."p.x") AS total PATTERN A WITHIN 10 seconds'
+    assert [row["total"] for row in rows('{"type": "A", "time": 1, "p.x": 2}', query=query)] == [2.0]
+
+
 def test_times_are_read_in_every_form(rows: Any) -> None:
     query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds"
     start = "2024-01-02T09:30:00Z"

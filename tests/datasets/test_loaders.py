@@ -1,5 +1,6 @@
 """Reading event files of any origin: mappings, times, and errors that say where."""
 
+import json
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -112,6 +113,27 @@ def test_dictionary_columns_become_plain(tmp_path):
     pyarrow.parquet.write_table(pa.table({"type": words, "time": [1, 2], "x": words}), tmp_path / "t.parquet")
     assert load(tmp_path / "t.parquet").schema.field("x").type == pa.string()
     assert load(tmp_path / "t.parquet").schema.field("type").type == pa.string()
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_fields_of_structures_are_columns(ending, tmp_path):
+    rows = [
+        {"type": "A", "payload": {"at": 1, "of": {"key": "x"}, "big": 2**64 - 1}, "payload.of.key": "column"},
+        {"type": "A", "payload": {"at": 2, "of": None, "big": 0}, "payload.of.key": None},
+    ]
+    file = tmp_path / f"nested.{ending}"
+    if ending == "jsonl":
+        write(file, "".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        of = pa.struct([("key", pa.string())])
+        payload = pa.struct([("at", pa.int64()), ("of", of), ("big", pa.uint64())])
+        schema = pa.schema([("type", pa.string()), ("payload", payload), ("payload.of.key", pa.string())])
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows, schema), file)
+    table = load(file, time="payload.at")
+    assert set(table.column_names) == {"type", "time", "payload.of.key", "payload.big"}
+    assert table["time"].to_pylist() == [1, 2]
+    assert table["payload.of.key"].to_pylist() == ["column", None]
+    assert table["payload.big"].to_pylist() == [2**64 - 1, 0]
 
 
 def test_a_directory_is_all_its_visible_files(tmp_path):

@@ -130,8 +130,9 @@ def test_rows_pass_unchanged_and_are_posted_with_a_key_that_repeats() -> None:
         rows = pa.table(
             {"window_end": pa.array([datetime(2026, 1, 5, 9, 30, tzinfo=UTC)] * 2), "trends": [1.0, 2.0]}
         ).to_batches()
-        assert list(Poster(receiver.address)(rows)) == rows
-        assert list(Poster(receiver.address)(rows)) == rows
+        poster = Poster(receiver.address, ("window_end", "trends"))
+        assert list(poster(rows)) == rows
+        assert list(poster(rows)) == rows
         receiver.shutdown()
     assert [body for _, body in receiver.taken[:2]] == [
         {"trends": 1.0, "window_end": "2026-01-05T09:30:00+00:00"},
@@ -145,10 +146,17 @@ def test_rows_pass_unchanged_and_are_posted_with_a_key_that_repeats() -> None:
 def test_a_receiver_that_refuses_ends_the_stream_with_an_error() -> None:
     with Receiver(failures=100, code=404) as receiver:
         with pytest.raises(DataError, match="it answers 404"):
-            Poster(receiver.address).post({"trends": 1})
+            Poster(receiver.address, ("trends",)).post({"trends": 1})
         receiver.shutdown()
     with pytest.raises(DataError, match="cannot be posted"):
-        Poster("http://127.0.0.1:1/", attempts=2).post({"trends": 1})
+        Poster("http://127.0.0.1:1/", ("trends",), attempts=2).post({"trends": 1})
+
+
+def test_a_number_beyond_doubles_is_posted_as_text() -> None:
+    with Receiver() as receiver:
+        Poster(receiver.address, ("trends",)).post({"trends": float("inf")})
+        receiver.shutdown()
+    assert [body for _, body in receiver.taken] == [{"trends": "Infinity"}]
 
 
 @pytest.mark.spark
@@ -156,9 +164,10 @@ def test_rows_of_a_dataframe_are_posted_on_their_way(spark: Any) -> None:
     with pytest.raises(DataError, match="no http or https address"):
         posting(spark.range(1), "ftp://host")
     with Receiver() as receiver:
-        assert posting(spark.range(3), receiver.address).count() == 3
+        posted = posting(spark.range(3).toDF("payload.id"), receiver.address)
+        assert sorted(row["payload.id"] for row in posted.collect()) == [0, 1, 2]
         receiver.shutdown()
-    assert sorted(body["id"] for _, body in receiver.taken) == [0, 1, 2]
+    assert sorted(body["payload.id"] for _, body in receiver.taken) == [0, 1, 2]
 
 
 @pytest.mark.spark

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 
 import greta
 import greta.spark
+from greta.cli import main
 from greta.datasets import cluster, paper, stock, traffic
 from greta.errors import DataError, GretaError, SchemaError
 
@@ -256,6 +258,28 @@ def test_fields_of_structures_are_attributes_in_every_door(spark: SparkSession, 
     assert plain(greta.aggregate(nested, query)) == expected
     assert plain(greta.spark.aggregate(spark.read.parquet(str(tmp_path)), query).toArrow()) == expected
     assert plain(greta.spark.aggregate_files(spark, tmp_path, query).toArrow()) == expected
+
+
+def test_time_and_type_may_be_fields_of_structures_too(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in").mkdir()
+    rows = [{"e": {"kind": "A", "at": f"2024-01-02T09:30:0{at}Z", "x": {"y": at}}, "z": [1]} for at in range(4)]
+    rows.append({"e": {"kind": "B", "at": "2025-01-01T00:00:00Z", "x": {"y": 0}}, "z": []})
+    file = tmp_path / "in" / "events.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    query = "RETURN SUM(A.e.x.y) AS total PATTERN A+ WHERE A.e.x.y < NEXT(A).e.x.y WITHIN 1 minute"
+    columns = ("--time", "e.at", "--type", "e.kind")
+    for engine in ("local", "spark"):
+        with pytest.raises(SystemExit, match="0"):
+            main(["run", query, "-i", str(file), "--engine", engine, "--json", "--quiet", *columns])
+        assert [json.loads(line)["total"] for line in capsys.readouterr().out.splitlines()] == [48.0], engine
+    output, state = str(tmp_path / "out"), str(tmp_path / "state")
+    places = ("-i", str(tmp_path / "in"), "-o", output, "--checkpoint", state, "--available-now", "--quiet")
+    (tmp_path / "query.greta").write_text(query)
+    with pytest.raises(SystemExit, match="0"):
+        main(["stream", str(tmp_path / "query.greta"), *places, *columns])
+    assert [row["total"] for row in spark.read.parquet(output).collect()] == [48.0]
 
 
 @pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])

@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from test_operating import Receiver
 from test_stream import FALLING, batch, comparable, trades
+from test_stream_kill import command, inside
 
 pytest.importorskip("pyspark")
 pytest.importorskip("deltalake")
@@ -174,3 +176,24 @@ def test_a_driver_that_dies_between_the_two_commits_writes_every_row_once(
     assert content(place)
     run()
     assert comparable(content(place)) == batch(table, FALLING)
+
+
+def test_the_command_line_writes_into_a_table_serves_figures_and_posts_rows(
+    spark: Any, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = trades(200, seed=6)
+    stream = Stream(tmp_path / "stream", table.schema)
+    stream.add(table)
+    stream.flush()
+    with Receiver() as receiver:
+        arguments = command(stream, "--metrics", "0", "--alert", receiver.address)[4:]
+        arguments[arguments.index("--output") + 1] = place
+        assert inside(*arguments) == 0
+        said = capsys.readouterr().err
+        assert "figures are at http://127.0.0.1:" in said
+        assert inside(*arguments) == 0
+        receiver.shutdown()
+    expected = batch(table, FALLING)
+    assert expected
+    assert comparable(content(place)) == expected
+    assert len(receiver.taken) == len({key for key, _ in receiver.taken}) == len(expected)

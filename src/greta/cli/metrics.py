@@ -52,6 +52,7 @@ class Metrics:
         except OSError as error:
             raise SetupError(f"port {port} cannot be used for --metrics: {error}", hint="name another") from error
         self.port = self._server.server_address[1]
+        self.address = f"http://127.0.0.1:{self.port}/metrics"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def take(self, status: Status) -> None:

@@ -274,6 +274,12 @@ def _directory(output: str | None, format_: Format | None, overwrite: bool) -> D
 
 
 def _check_output(output: str, format_: Format | None, overwrite: bool) -> None:
+    if output.startswith(("delta:", "iceberg:", "kafka:")):
+        raise typer.BadParameter(
+            f"{output} is an output of greta stream; rows of a batch go into a file or a directory, with "
+            "--output-format delta where Spark has Delta's package",
+            param_hint="--output",
+        )
     if is_file(output) and format_ is not None:
         raise typer.BadParameter(
             f"{output} has its format by its ending; name a directory for others", param_hint="--output-format"

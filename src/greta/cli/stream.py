@@ -2,49 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-import tempfile
-import threading
-from collections.abc import Callable
-from contextlib import nullcontext
-from dataclasses import asdict
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.filesize import decimal
 
 import greta.spark
-from greta.cli.backlog import Backlog
-from greta.cli.metrics import Metrics
-from greta.cli.output import examples, print_json
+from greta.cli.output import examples
 from greta.cli.queries import located, read_query
-from greta.cli.settings import setting
-
-if TYPE_CHECKING:
-    from greta.spark.stream.run import Status, Watch
+from greta.cli.stream_run import run_stream, session_for_streams
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-
-_DEMO = """\
-RETURN sector, COUNT(*) AS trends, MAX(S.price) AS top
-PATTERN Stock S+
-WHERE [company, sector] AND S.price > NEXT(S).price
-GROUP-BY sector
-WITHIN 5 seconds SLIDE 1 second
-"""
-
-
-_DEFAULTS = {
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.shuffle.partitions": "4",
-}
-"""Settings of Spark for a stream, where nobody has set others."""
-
-_TRADES = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUBLE"
 
 
 class Format(StrEnum):
@@ -190,7 +159,9 @@ def stream(
     if json and (demo or output == "console"):
         raise typer.BadParameter("is not for --demo or --output console, which print rows", param_hint="--json")
     if demo:
-        _demo(seconds or 20.0, master, conf, quiet, None if output in (None, "console") else output)
+        from greta.cli.stream_demo import watch_demo
+
+        watch_demo(seconds or 20.0, master, conf, quiet, None if output in (None, "console") else output)
         return
     for name, value in (("FILE", file), ("--input", input), ("--output", output), ("--checkpoint", checkpoint)):
         if value is None:
@@ -203,7 +174,7 @@ def stream(
     with located(text, file):
         # Before Spark starts, which takes longer than a look at the query.
         greta.analyze(text)
-    spark = _session(master, package, conf)
+    spark = session_for_streams(master, package, conf)
     if ship:
         greta.spark.ship(spark)
     from greta.spark.reading.paths import local_path
@@ -252,159 +223,5 @@ def stream(
     if directory is not None:
         note_query(directory, text)
     in_parts = input.startswith("kafka:") and records_per_trigger is not None
-    _run(writer, directory, quiet, seconds, json, metrics, in_parts=in_parts)
+    run_stream(writer, directory, quiet, seconds, json, metrics, in_parts=in_parts)
     typer.echo(f"to go on, run the same command again: the checkpoint {checkpoint} knows where it ended", err=True)
-
-
-def _session(master: str | None, packages: list[str] | None, conf: list[str] | None) -> Any:
-    from greta.spark import require_pyspark
-    from greta.spark.sessions.building import start
-    from greta.spark.sessions.quiet import quiet_java
-    from greta.spark.sessions.settings import given_settings
-
-    require_pyspark()
-    from greta.spark.compat import OLDEST_STREAMS, client_version, require
-
-    require(client_version(), OLDEST_STREAMS, "streams")
-
-    settings = dict(setting(item) for item in conf or [])
-    if packages:
-        settings["spark.jars.packages"] = ",".join(packages)
-    # Who chooses what Spark logs wants to read it.
-    logs = any(name.startswith("spark.log.") for name in given_settings() | settings)
-    with nullcontext() if logs else quiet_java():
-        return start(master, settings, _DEFAULTS)
-
-
-def _run(
-    writer: Any,
-    directory: Path | None,
-    quiet: bool,
-    seconds: float | None,
-    json: bool = False,
-    port: int | None = None,
-    *,
-    in_parts: bool = False,
-    once_events_come: bool = False,
-) -> None:
-    """Start, watch, and end on Ctrl-C or when time is up; it may count from the first events on.
-
-    ``in_parts``: the input is a topic of which a micro-batch takes a part, which can make events late.
-    """
-    from greta.spark.stream.run import PROGRESS, Watch, explained
-
-    console = Console(stderr=True)
-    stop = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    timer = threading.Timer(seconds, stop.set) if seconds is not None else None
-    metrics = Metrics(port) if port is not None else None
-    try:
-        try:
-            query = writer.start()
-        except Exception as error:
-            raise explained(error) from error
-        log = None if directory is None else directory / PROGRESS
-        watch = Watch(query, log)
-        backlog = Backlog(lambda text: typer.echo(f"warning: {text}", err=True), watch.late) if in_parts else None
-        if timer is not None:
-            timer.daemon = True
-            if not once_events_come:
-                timer.start()
-        shown = nullcontext() if quiet else console.status("waiting for the first micro-batch")
-        with shown as line:
-
-            def show(status: Status) -> None:
-                if timer is not None and once_events_come and status.events and timer.ident is None:
-                    timer.start()
-                if line is not None:
-                    line.update(_line(status))
-                if metrics is not None:
-                    metrics.take(status)
-                if backlog is not None:
-                    backlog.take(status)
-                if json:
-                    print_json(asdict(status))
-
-            watch.show = show
-            watch.until(stop.is_set)
-        _summary(console, watch)
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if timer is not None:
-            timer.cancel()
-        if metrics is not None:
-            metrics.close()
-
-
-def _line(status: Status) -> str:
-    lag = "" if status.lag_seconds is None else f" · lag {_span(status.lag_seconds)}"
-    bad = f" · bad {status.bad_records:,}" if status.bad_records else ""
-    return (
-        f"batch {status.batch} · {status.events_per_second:,.0f} events/s · {status.batch_seconds:.2f} s{lag} · "
-        f"{status.open_windows:,} open windows · state {decimal(status.state_bytes)} · late {status.late_events:,}{bad}"
-    )
-
-
-def _span(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:,.0f} h"
-
-
-def _summary(console: Console, watch: Watch) -> None:
-    console.print(f"{watch.events:,} events read; late and dropped: {watch.late:,}; bad records skipped: {watch.bad:,}")
-
-
-def _demo(seconds: float, master: str | None, conf: list[str] | None, quiet: bool, output: str | None) -> None:
-    """The stock feed, live, for a bounded time; nothing is left behind but the rows in ``output``, if one is named."""
-    from greta import datasets
-    from greta.cli.rows import check_output
-
-    if output is not None:
-        # Spark's file sink takes a second run into the same directory for a repetition of the first.
-        check_output(output, overwrite=False)
-    spark = _session(master, None, conf)
-    from greta.spark.reading.paths import local_path
-    from greta.spark.stream import aggregate_stream
-    from greta.spark.stream.run import counted, note_query
-    from greta.spark.stream.sources import Source, write_to
-
-    with tempfile.TemporaryDirectory(prefix="greta-demo-") as place:
-        incoming = Path(place) / "events"
-        incoming.mkdir()
-        ended = threading.Event()
-        trades = datasets.stock_batches(10**9, companies=100, rate=2000, start=datetime.now(UTC), chunk=500)
-        feeder = threading.Thread(
-            target=datasets.feed,
-            args=(iter(lambda: None if ended.is_set() else next(trades), None), incoming),
-            kwargs={"disorder": 1.0},
-            daemon=True,
-        )
-        events = Source(str(incoming), "parquet", _TRADES).read(spark)
-        rows = aggregate_stream(events, _DEMO, lateness="1 second", buckets=4)
-        typer.echo(_DEMO)
-        directory = None if output is None else local_path(output)
-        if output is None:
-            writer = rows.writeStream.foreachBatch(_printer(Console()))
-        else:
-            writer = write_to(output, counted(rows), Format.PARQUET.value)
-        if directory is not None:
-            note_query(directory, _DEMO)
-            typer.echo(f"rows go to {output}: watch them with greta studio --follow {output}", err=True)
-        writer = writer.option("checkpointLocation", f"{place}/checkpoint").trigger(processingTime="1 second")
-        feeder.start()
-        try:
-            _run(writer, directory, quiet, seconds, once_events_come=True)
-        finally:
-            ended.set()
-            feeder.join()
-
-
-def _printer(console: Console) -> Callable[[Any, int], None]:
-    def show(rows: Any, _: int) -> None:
-        # Sorted here: sorting in Spark would compute the micro-batch a second time, to take samples.
-        for row in sorted(rows.collect(), key=lambda row: (row.window_end, row.sector)):
-            window = f"{row.window_start:%H:%M:%S}-{row.window_end:%H:%M:%S}"
-            console.print(f"{window}  {row.sector:<24} {row.trends:>14,.0f} falling trends, top {row.top:,.2f}")
-
-    return show

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from greta.datasets.line_times import read_times, times_type
 from greta.datasets.loaders import TimeUnit
+from greta.datasets.structures import Path, flattened, nested, opened
 from greta.errors import DataError, GretaWarning, did_you_mean, visible, warn
 
 LineFormat = Literal["jsonl", "csv"]
@@ -67,6 +68,8 @@ class EventLines:
         self._header: list[str] | None = None
         self._header_line = b""
         self._schema: pa.Schema | None = None
+        self._paths: dict[str, Path] = {}
+        """Where in a line of JSON the columns are."""
 
     def read(self, block: bytes) -> pa.Table | None:
         """The events of a block, None where it has none; ``DataError`` names a line that cannot be read."""
@@ -129,6 +132,9 @@ class EventLines:
         for name in (self.wanted.time, self.wanted.type):
             if rows and name not in names:
                 self._lacks(name, names)
+        for name in self.wanted.columns:
+            if name not in names and any(other.startswith(f"{name}.") for other in names):
+                self._lacks(name, names)
         fields = []
         for name in self.wanted.columns:
             if name == self.wanted.time:
@@ -169,13 +175,13 @@ class EventLines:
         assert self._schema is not None
         size = len(text) + 1
         if self._format == "jsonl":
-            return pyarrow.json.read_json(
+            schema = nested({self._path(column.name): column.type for column in self._schema})
+            table = pyarrow.json.read_json(
                 pa.BufferReader(text),
                 read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=size),
-                parse_options=pyarrow.json.ParseOptions(
-                    explicit_schema=self._schema, unexpected_field_behavior="ignore"
-                ),
+                parse_options=pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
             )
+            return opened(table, self._schema.names)
         return pyarrow.csv.read_csv(
             pa.BufferReader(text),
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=size, column_names=self._header),
@@ -206,12 +212,26 @@ class EventLines:
                 row = json.loads(text)
             except (ValueError, RecursionError) as error:
                 return f"not JSON: {error}"
-            return row if isinstance(row, dict) else "not an object"
+            return self._opened(row) if isinstance(row, dict) else "not an object"
         assert self._header is not None
         fields = next(csv.reader(StringIO(text)), [])
         if len(fields) != len(self._header):
             return f"{len(fields)} fields under {len(self._header)} columns"
         return {name: _guessed(word) for name, word in zip(self._header, fields, strict=True)}
+
+    def _opened(self, row: dict[str, Any]) -> dict[str, Any]:
+        """An object with the fields of structures under names like ``payload.price``; notes where they were."""
+        values: dict[str, Any] = {}
+        for path, value in sorted(flattened(row).items(), key=lambda item: len(item[0])):
+            name = ".".join(path)
+            if name not in values:
+                values[name] = value
+                self._paths.setdefault(name, path)
+        return values
+
+    def _path(self, name: str) -> Path:
+        """Where a column is; of one that no line has shown yet, dots lead into structures."""
+        return self._paths.get(name) or tuple(name.split("."))
 
     def _sifted(self, lines: _Block, error: Exception) -> _Block:
         """The block without the lines that cannot be read; ``DataError`` at the first where none may be skipped."""
@@ -219,7 +239,7 @@ class EventLines:
         good = []
         for number, line in lines.numbered():
             row = self._row(line)
-            wrong = row if isinstance(row, str) else _misfit(row, self._schema, from_text=self._format == "csv")
+            wrong = row if isinstance(row, str) else self._no_object(row) or _misfit(row, self._schema, self._format)
             if wrong is None:
                 good.append(number)
             else:
@@ -227,6 +247,18 @@ class EventLines:
         if len(good) == len(list(lines.numbered())):
             raise DataError(f"{self.name}: {visible(str(error))}", hint="is it JSON lines, or CSV?") from error
         return _Block(lines.text, lines.first, good)
+
+    def _no_object(self, row: Mapping[str, Any]) -> str | None:
+        """What stands in a line of JSON where other lines have an object with columns in it."""
+        if self._format == "csv":
+            return None
+        assert self._schema is not None
+        for column in self._schema.names:
+            path = self._path(column)
+            for depth in range(1, len(path)):
+                if (value := row.get(".".join(path[:depth]))) is not None:
+                    return f"column {'.'.join(path[:depth])}: {value!r} is not an object"
+        return None
 
     def _refuse(self, line: int, wrong: str, error: Exception | None = None) -> None:
         if not self.skip:
@@ -281,11 +313,11 @@ def _guessed(word: str) -> Any:
     return {"true": True, "false": False}.get(word.lower(), word)
 
 
-def _misfit(row: Mapping[str, Any], schema: pa.Schema, *, from_text: bool) -> str | None:
+def _misfit(row: Mapping[str, Any], schema: pa.Schema, format_: LineFormat | None) -> str | None:
     """What does not fit the columns; None where all does."""
     for column in schema:
         value = row.get(column.name)
-        if value is None or (from_text and pa.types.is_string(column.type)) or _fits(value, column.type):
+        if value is None or (format_ == "csv" and pa.types.is_string(column.type)) or _fits(value, column.type):
             continue
         return f"column {column.name}: {value!r} is not {_word(column.type)}"
     return None

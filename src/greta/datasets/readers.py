@@ -19,6 +19,7 @@ import pyarrow.json
 import pyarrow.parquet
 
 from greta.datasets.files import Format
+from greta.datasets.structures import leaves, opened
 from greta.errors import DataError
 
 
@@ -32,27 +33,28 @@ class Source:
     """JSON lines name their columns in every line, so they are read whole to learn the names, and kept."""
 
     def names(self) -> list[str]:
-        """The columns there are."""
+        """The columns there are, with the fields of structures under names like ``payload.price``."""
         with _readable(self.path):
             match self.format:
                 case "parquet":
-                    return list(pyarrow.parquet.read_schema(self.path).names)
+                    return list(leaves(pyarrow.parquet.read_schema(self.path)))
                 case "csv":
                     with self.path.open(newline="", encoding="utf-8-sig") as file:
                         return next(csv.reader(file), [])
                 case "jsonl":
-                    return list(self._read_json().column_names)
+                    return list(leaves(self._read_json().schema))
 
     def read(self, columns: list[str], as_text: set[str]) -> pa.Table:
         """These columns; in CSV, which has no types, those ``as_text`` are not guessed at."""
         with _readable(self.path):
             match self.format:
                 case "parquet":
-                    return pyarrow.parquet.read_table(self.path, columns=columns, partitioning=None)
+                    with pyarrow.parquet.ParquetFile(self.path) as file:
+                        return opened(file.read(columns=columns), columns)
                 case "csv":
                     return self._with_integers(self._read_csv(columns, as_text), self._csv_texts)
                 case "jsonl":
-                    return self._with_integers(self._read_json().select(columns), self._json_texts)
+                    return self._with_integers(opened(self._read_json(), columns), self._json_texts)
 
     def convert(self, values: pa.ChunkedArray, target: pa.DataType, column: str) -> pa.ChunkedArray:
         """Cast a column; the first value that resists is reported with its place."""
@@ -115,8 +117,15 @@ class Source:
 
     def _json_texts(self, column: str) -> pa.ChunkedArray:
         """Numbers of a column as they are written."""
-        rows = (json.loads(text, parse_int=str, parse_float=str).get(column) for _, text in self._json_lines())
-        return pa.chunked_array([pa.array(rows, type=pa.string())])
+        path = leaves(self._read_json().schema)[column]
+
+        def written(text: str) -> Any:
+            value: Any = json.loads(text, parse_int=str, parse_float=str)
+            for name in path:
+                value = None if value is None else value.get(name)
+            return value
+
+        return pa.chunked_array([pa.array((written(text) for _, text in self._json_lines()), type=pa.string())])
 
     def _explain_csv(self, error: pa.ArrowInvalid) -> NoReturn:
         """Find the line that Arrow, reading blocks in parallel, could not name."""

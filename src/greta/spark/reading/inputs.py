@@ -76,6 +76,7 @@ def read_events(
         df, observation = _read(spark, source, format, schema, malformed)
         as_stored = (format or guess_format(source.path)) == "parquet"
         found = Files(df, source.event_type)
+        df = opened(df)
         if source.event_type is not None:
             df = df.withColumn(type, F.lit(source.event_type))
         timed = with_times(df, time, time_unit, text=True)
@@ -84,7 +85,7 @@ def read_events(
         if observation is not None:
             observations.append(observation)
     try:
-        joined = opened(reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts))
+        joined = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
     except AnalysisException as error:
         raise DataError(f"the inputs do not go together: {_first_line(error)}") from error
     return Events(joined, tuple(observations), None if files is None else tuple(files))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 import urllib.error
 import urllib.request
@@ -36,19 +37,22 @@ class Poster:
     """Posts every row that passes."""
 
     address: str
+    names: tuple[str, ...]
+    """Names of the rows' columns, which travel by position."""
     attempts: int = 6
     """Requests per row before the stream ends; waits double from half a second on."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Post a task's rows and hand them on."""
         for batch in batches:
-            for row in batch.to_pylist():
+            for row in batch.rename_columns(list(self.names)).to_pylist():
                 self.post(row)
             yield batch
 
     def post(self, row: dict[str, Any]) -> None:
         """Post a row; 4xx answers but 408 and 429 are final."""
-        body = json.dumps(row, default=_plain, sort_keys=True).encode()
+        finite = {name: _finite(value) for name, value in row.items()}
+        body = json.dumps(finite, default=_plain, sort_keys=True, allow_nan=False).encode()
         headers = {"Content-Type": "application/json", KEY: hashlib.sha256(body).hexdigest()[:32]}
         reason = ""
         for attempt in range(self.attempts):
@@ -74,7 +78,18 @@ def posting(rows: DataFrame, address: str) -> DataFrame:
     """The same rows, each posted to an http or https address on its way."""
     if not address.startswith(("http://", "https://")):
         raise DataError(f"{address} is no http or https address", hint="--alert https://host/path")
-    return rows.mapInArrow(carry_map(Poster(address)), rows.schema)
+    names = tuple(rows.columns)
+    # Names with dots in them are no names to the function that calls Python.
+    plain = rows.toDF(*(f"c{at}" for at in range(len(names))))
+    posted = plain.mapInArrow(carry_map(Poster(address, names)), plain.schema)
+    return posted.toDF(*names)
+
+
+def _finite(value: Any) -> Any:
+    """A number as JSON has it: what is beyond doubles is text there."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def _plain(value: Any) -> Any:

@@ -45,7 +45,7 @@ class Packer:
     spread: Places
     """What the places tell: the bucket, and the event type unless it travels as a column of its own."""
     schema: pa.Schema
-    """The engine's types of the other input columns."""
+    """Names and types, as the engine has them, of the other input columns, which come first and in this order."""
     bad_records: BadRecords
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -61,7 +61,7 @@ class Packer:
             yield self._pack(table)
 
     def _pack(self, batch: pa.Table) -> pa.RecordBatch:
-        columns = [arrive_column(batch.column(f.name), f.type) for f in self.schema]
+        columns = [arrive_column(batch.column(at), f.type) for at, f in enumerate(self.schema)]
         table = pa.table(columns, schema=self.schema)
         job = self.jobs[0]
         if self.spread.types is not None:

@@ -32,7 +32,7 @@ from greta.spark.stream.graphs import local_directory, remove_at_the_end
 from greta.spark.stream.pack import PACKED_DDL, Packer, Unpacker
 from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
-from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, opened, outgoing
+from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, opened, outgoing, quoted
 from greta.spark.wire.filters import fractions, useful
 from greta.spark.wire.places import Places, coded_types
 from greta.spark.wire.queries import merged_columns
@@ -186,7 +186,7 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
             f"the stream already has a watermark on {marked[0]}, and lateness would give it another", hint="drop one"
         )
     if isinstance(kind, T.TimestampType):
-        return df.withWatermark(time, lateness)
+        return df.withWatermark(quoted(time), lateness)
     return df.withColumn(_EVENT_TIME, _instant(time, kind)).withWatermark(_EVENT_TIME, lateness)
 
 
@@ -213,7 +213,9 @@ def _packed(
         del needed[jobs[0].type]
     keys = {job.common: f"greta_place_{at}" for at, job in enumerate(jobs)}
     places = [spread.column(common, jobs[0].type).alias(name) for common, name in keys.items()]
-    selected = _useful(df, jobs).select(*(outgoing(name, kinds[name]).alias(name) for name in needed), *places)
+    # By position: names with dots in them are no names to the function that calls Python.
+    columns = [outgoing(name, kinds[name]).alias(f"c{at}") for at, name in enumerate(needed)]
+    selected = _useful(df, jobs).select(*columns, *places)
     packer = Packer(
         jobs,
         tuple(keys[job.common] for job in jobs),

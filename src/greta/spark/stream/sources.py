@@ -25,7 +25,7 @@ from greta.spark.reading.paths import local_path
 from greta.spark.reading.times import with_times
 from greta.spark.stream.behind import without_watermark
 from greta.spark.stream.records import TEXT, decoded
-from greta.spark.wire.columns import named
+from greta.spark.wire.columns import named, opened
 from greta.spark.wire.records import BadRecords
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class Source:
         return _columns(self.schema)
 
     def _judged(self, df: DataFrame) -> DataFrame:
+        df = opened(df)
         kinds = {field.name: field.dataType for field in df.schema.fields}
         if self.time not in kinds:
             return df.drop(CORRUPT)
