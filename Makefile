@@ -3,14 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PACKAGES := .venv/.packages
 READY := .venv/.ready
-SAMPLED := .venv/sample.log
 # a second Python for all tests but those on Spark; where there is none, test-python says so and does nothing
 SECOND ?= 3.13
-# how many tests run at once; more than there are cores starve the tests in a browser
+# how many tests run at once; more than there are cores starve those in a browser
 WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check static fetch beside unit lint format types layers test-slow test-soak test-plain test-sample \
+.PHONY: help setup demo studio test check static fetch sample-beside browser-beside unit-beside unit lint format types layers test-slow test-soak test-plain test-sample \
   test-mutants test-python test-oldest test-matrix test-browser coverage screenshots bench bench-quick docs clean
 
 help: ## show this help
@@ -31,15 +31,22 @@ demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a pict
 studio: $(READY) ## open a page to write queries in and see what they mean
 	@$(BIN)/greta studio
 
-# What keeps one core busy runs two at a time: kernels are compiled while types are checked and packages fetched.
+# What keeps one core busy runs two at a time: kernels are compiled while types are checked and packages fetched. Then
+# the tests in a browser come first, which must not wait; a sample takes what all others leave of two cores while they
+# wait for Java. The output of these two comes at their end.
 test: $(PACKAGES) ## run all checks and tests: what CI runs
 	@$(MAKE) --no-print-directory -j 2 $(READY) fetch static
-	@$(MAKE) --no-print-directory -j 2 beside unit
+	@$(MAKE) --no-print-directory -j 3 sample-beside browser-beside unit-beside
 	@$(MAKE) --no-print-directory test-oldest
 
-# what the tests leave of two cores while they wait for Java and for triggers; its output comes at its end
-beside:
-	@nice -n 19 $(MAKE) --no-print-directory test-sample > $(SAMPLED) 2>&1 || { cat $(SAMPLED); exit 1; }; tail -n 30 $(SAMPLED)
+sample-beside:
+	@nice -n 19 $(MAKE) --no-print-directory test-sample > .venv/sample.log 2>&1; code=$$?; tail -n 40 .venv/sample.log; exit $$code
+
+browser-beside:
+	@$(MAKE) --no-print-directory test-browser > .venv/browser.log 2>&1; code=$$?; cat .venv/browser.log; exit $$code
+
+unit-beside:
+	nice -n 5 $(PYTEST) -m "not slow and not browser"
 
 static: lint types layers
 
@@ -47,12 +54,13 @@ static: lint types layers
 fetch: $(PACKAGES)
 	@$(PYTHON) tools/second_python.py $(SECOND) --sample --prepare
 	@$(PYTHON) tools/matrix.py --prepare
+	@$(PYTHON) tools/browser.py
 
 check: test ## the same as make test
 
 unit: $(READY) ## run the tests alone, those in a browser included where there is one
 	@$(PYTHON) tools/browser.py
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 2
+	$(PYTEST)
 
 lint: $(PACKAGES) ## check style and formatting
 	$(BIN)/ruff check .
@@ -98,7 +106,7 @@ coverage: $(READY) ## measure branch coverage of lang, plan and engine by their 
 
 test-browser: $(READY) ## run the studio's tests in headless Chromium alone
 	@$(PYTHON) tools/browser.py
-	$(BIN)/python -m pytest -m browser tests/studio
+	$(BIN)/python -m pytest -m "browser and not slow" tests/studio
 
 screenshots: $(READY) ## take the pictures of the studio in docs/images anew, from its tests
 	@$(PYTHON) tools/browser.py

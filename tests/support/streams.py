@@ -34,6 +34,7 @@ from greta.lang.nodes import (
 )
 from greta.lang.printer import print_pattern
 from greta_research.brute_force.patterns import Rest, atoms, branches, steps
+from support.choices import one_of
 from support.values import computed_columns, trend_aggregates, value_conditions
 
 SCHEMA = pa.schema(
@@ -55,11 +56,11 @@ TYPES = ("A", "B", "C", "D")
 OTHER_TYPE = "Z"
 """A type that no pattern speaks of."""
 
-INTEGERS = st.sampled_from((1, 2, 3, 0, 4, 1, 2, 3, None))
-SPARSE_INTEGERS = st.sampled_from((1, None, 5, -3, 0, None, 2))
-FLOATS = st.sampled_from((1.0, 2.0, 0.5, 0.0, 3.5, 1.0, 2.0, -1.5, None))
-TEXTS = st.sampled_from(("p", "q", "r", "p", "q", "", None))
-BOOLEANS = st.sampled_from((True, False, True, False, True, None))
+INTEGERS = one_of((1, 2, 3, 0, 4, 1, 2, 3, None))
+SPARSE_INTEGERS = one_of((1, None, 5, -3, 0, None, 2))
+FLOATS = one_of((1.0, 2.0, 0.5, 0.0, 3.5, 1.0, 2.0, -1.5, None))
+TEXTS = one_of(("p", "q", "r", "p", "q", "", None))
+BOOLEANS = one_of((True, False, True, False, True, None))
 
 
 @dataclass(frozen=True)
@@ -86,31 +87,31 @@ def cases(
     ``values``: nearly every query has a value of trends, MAXIMAL or a computed column, and none an outermost AND.
     """
     pattern = draw(patterns(negation=negation, conjunction=conjunction and not values))
-    maximal = values and draw(st.sampled_from((False, False, True)))
+    maximal = values and draw(one_of((False, False, True)))
     if maximal:
         pattern = Plus(next(atoms(pattern, negative=False)))
     flags = {type(node).__name__ for node in _nodes(pattern)} & {"Conjunction", "Negation", "Disjunction"}
     flags = {{"Conjunction": "AND", "Negation": "NOT", "Disjunction": "OR"}[flag] for flag in flags}
 
     where, grouped = draw(_equivalences(pattern, scopes=scopes and "AND" not in flags))
-    predicates = draw(st.lists(_predicates(pattern), max_size=draw(st.sampled_from((1, 1, 2, 3))), unique=True))
+    predicates = draw(st.lists(_predicates(pattern), max_size=draw(one_of((1, 1, 2, 3))), unique=True))
     if values:
         grouped = [draw(_with_variable(name, pattern)) for name in grouped]
     returned = draw(st.permutations([name for name in grouped if draw(st.booleans())]))
     aggregates = draw(st.lists(_aggregates(pattern), max_size=1 if values else 4, unique=True))
     if values:
         aggregates += draw(_values(pattern))
-    semantics = draw(st.sampled_from(("", "", "skip-till-next-match", "contiguous")))
+    semantics = draw(one_of(("", "", "skip-till-next-match", "contiguous")))
     if maximal:
-        semantics = draw(st.sampled_from(("skip-till-next-match", "contiguous")))
-    min_length = draw(st.sampled_from((1, 1, 1, 1, 2, 3)))
+        semantics = draw(one_of(("skip-till-next-match", "contiguous")))
+    min_length = draw(one_of((1, 1, 1, 1, 2, 3)))
     conditions = _having(pattern, [name.split(".")[-1] for name in grouped])
     if values:
         conditions |= value_conditions(_names(pattern, negative=False))
     having = draw(st.none() | st.none() | st.none() | conditions)
     window = draw(
         st.none()
-        | st.sampled_from(
+        | one_of(
             (
                 "WITHIN 10 seconds",
                 "WITHIN 6 seconds SLIDE 2 seconds",
@@ -157,15 +158,15 @@ def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8, values: b
     size = max_events - 2 * crowded - 2 * isinstance(pattern, Conjunction)
     sides = [pattern.left, pattern.right] if isinstance(pattern, Conjunction) else [pattern]
     more = {"z": SPARSE_INTEGERS} if values else {}
-    half = draw(st.sampled_from((1, 1, 0.5)))
+    half = draw(one_of((1, 1, 0.5)))
     events: list[dict[str, object]] = []
     for side in sides:
         time = draw(st.integers(0, 2))
         for event_type in draw(_words(side))[: size - len(events)]:
             columns = draw(st.fixed_dictionaries(_PLANTED | more))
             events.append({"type": event_type, "time": time * half} | columns)
-            time += draw(st.sampled_from((1, 1, 2)))
-    types = st.sampled_from([*dict.fromkeys(atom.event_type for atom in atoms(pattern)), OTHER_TYPE])
+            time += draw(one_of((1, 1, 2)))
+    types = one_of([*dict.fromkeys(atom.event_type for atom in atoms(pattern)), OTHER_TYPE])
     times = st.integers(0, 9).map(lambda time: time * half)
     noise = st.fixed_dictionaries({"type": types, "time": times, **_NOISE, **more})
     left = size - len(events)
@@ -180,12 +181,12 @@ def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8, values: b
 @st.composite
 def _words(draw: st.DrawFn, pattern: Pattern) -> list[str]:
     """The types of a trend of the pattern, or of its beginning."""
-    rest = draw(st.sampled_from(branches(pattern))).body
+    rest = draw(one_of(branches(pattern))).body
     word: list[str] = []
     while (following := steps(rest)) and len(word) < 6:
         if word and _is_done(rest) and draw(st.booleans()):
             break
-        step = draw(st.sampled_from(following))
+        step = draw(one_of(following))
         word.append(step.atom.event_type)
         rest = step.rest
     return word
@@ -201,16 +202,16 @@ _NOISE = {
     "y": FLOATS,
     "s": TEXTS,
     "b": BOOLEANS,
-    "g": st.sampled_from((1, 1, 1, 2, 2, None)),
-    "h": st.sampled_from(("u", "u", "u", "v", "v", None)),
+    "g": one_of((1, 1, 1, 2, 2, None)),
+    "h": one_of(("u", "u", "u", "v", "v", None)),
 }
-_PLANTED = _NOISE | {"g": st.sampled_from((1,) * 9 + (2,)), "h": st.sampled_from(("u",) * 9 + ("v",))}
+_PLANTED = _NOISE | {"g": one_of((1,) * 9 + (2,)), "h": one_of(("u",) * 9 + ("v",))}
 
 
 @st.composite
 def patterns(draw: st.DrawFn, *, negation: bool = True, conjunction: bool = True) -> Pattern:
     """A whole pattern: all operators, repeated types, NOT where it may stand, sometimes an outermost AND."""
-    if conjunction and draw(st.sampled_from((False,) * 7 + (True,))):
+    if conjunction and draw(one_of((False,) * 7 + (True,))):
         return Conjunction(draw(_choices(negation=False)), draw(_choices(negation=False)))
     return draw(_choices(negation=negation and draw(st.booleans())))
 
@@ -218,8 +219,8 @@ def patterns(draw: st.DrawFn, *, negation: bool = True, conjunction: bool = True
 @st.composite
 def _choices(draw: st.DrawFn, *, negation: bool) -> Pattern:
     few = (("A", "B"), ("A", "B", "C"), ("A",))
-    places = _Places(distinct=negation, types=TYPES if negation else draw(st.sampled_from(few)))
-    count = draw(st.sampled_from((1, 1, 1, 2)))
+    places = _Places(distinct=negation, types=TYPES if negation else draw(one_of(few)))
+    count = draw(one_of((1, 1, 1, 2)))
     if negation:
         parts = [draw(_branches(places)) for _ in range(count)]
     else:
@@ -240,12 +241,12 @@ class _Places:
         self.taken: set[str] = set()
 
     def draw(self, draw: st.DrawFn) -> Atom:
-        event_type = draw(st.sampled_from(self.types))
+        event_type = draw(one_of(self.types))
         names = (event_type, f"{event_type.lower()}1", f"{event_type.lower()}2", f"{event_type.lower()}3")
         if not self.distinct:
-            return Atom(event_type, draw(st.sampled_from((names[0], names[0], names[1]))))
+            return Atom(event_type, draw(one_of((names[0], names[0], names[1]))))
         free = [name for name in names if name not in self.taken] or [f"{event_type.lower()}{len(self.taken) + 4}"]
-        variable = draw(st.sampled_from(free[:2]))
+        variable = draw(one_of(free[:2]))
         self.taken.add(variable)
         return Atom(event_type, variable)
 
@@ -253,7 +254,7 @@ class _Places:
 @st.composite
 def _operators(draw: st.DrawFn, places: _Places, depth: int) -> Pattern:
     """A pattern without NOT, as wild as the language allows."""
-    kind = draw(st.sampled_from(("atom", "+", "SEQ", "OR", "SEQ+", "?", "*", "{n}"))) if depth else "atom"
+    kind = draw(one_of(("atom", "+", "SEQ", "OR", "SEQ+", "?", "*", "{n}"))) if depth else "atom"
     again = _operators(places, depth - 1) if depth else st.nothing()
     match kind:
         case "atom":
@@ -266,29 +267,29 @@ def _operators(draw: st.DrawFn, places: _Places, depth: int) -> Pattern:
         case "*":
             return Star(draw(again))
         case "{n}":
-            low, high = draw(st.sampled_from(((1, 2), (2, 2), (2, None), (0, 2), (2, 3), (1, None))))
+            low, high = draw(one_of(((1, 2), (2, 2), (2, None), (0, 2), (2, 3), (1, None))))
             return Repeat(draw(again), low, high)
         case "OR":
             return Disjunction(tuple(_flat([draw(again), draw(again)])))
         case _:
-            parts = tuple(draw(again) for _ in range(draw(st.sampled_from((2, 2, 3)))))
+            parts = tuple(draw(again) for _ in range(draw(one_of((2, 2, 3)))))
             return Plus(Seq(parts)) if kind == "SEQ+" else Seq(parts)
 
 
 @st.composite
 def _branches(draw: st.DrawFn, places: _Places) -> Pattern:
     """A branch of a pattern with NOT: at its edges, in the middle, or (by chance) nowhere."""
-    leading = [draw(_negations(places))] if draw(st.sampled_from((False, False, True))) else []
-    trailing = [draw(_negations(places))] if draw(st.sampled_from((False, False, True))) else []
+    leading = [draw(_negations(places))] if draw(one_of((False, False, True))) else []
+    trailing = [draw(_negations(places))] if draw(one_of((False, False, True))) else []
     first = draw(_plain(places))
     if draw(st.booleans()):
-        middle = [draw(_negations(places))] if draw(st.sampled_from((True, True, False))) else []
+        middle = [draw(_negations(places))] if draw(one_of((True, True, False))) else []
         body: list[Pattern] = [first, *middle, draw(_plain(places))]
         if not leading and not trailing and draw(st.booleans()):
             whole = Seq(tuple(body))
             forms: list[Pattern] = [Plus(whole), Star(whole), Maybe(whole)]
-            return draw(st.sampled_from(forms))
-        if draw(st.sampled_from((False, False, True))):
+            return draw(one_of(forms))
+        if draw(one_of((False, False, True))):
             body = [Plus(Seq(tuple(body)))]
     else:
         body = [first]
@@ -299,7 +300,7 @@ def _branches(draw: st.DrawFn, places: _Places) -> Pattern:
 @st.composite
 def _plain(draw: st.DrawFn, places: _Places) -> Pattern:
     """A part that always matches an event, in one way alone: a neighbour for NOT."""
-    kind = draw(st.sampled_from(("atom", "+", "SEQ", "OR", "SEQ+", "?SEQ", "{n}")))
+    kind = draw(one_of(("atom", "+", "SEQ", "OR", "SEQ+", "?SEQ", "{n}")))
     atom = places.draw(draw)
     match kind:
         case "atom":
@@ -307,7 +308,7 @@ def _plain(draw: st.DrawFn, places: _Places) -> Pattern:
         case "+":
             return Plus(atom)
         case "{n}":
-            return Repeat(atom, *draw(st.sampled_from(((2, 2), (1, 2), (2, None)))))
+            return Repeat(atom, *draw(one_of(((2, 2), (1, 2), (2, None)))))
         case "OR":
             return Disjunction((atom, Plus(places.draw(draw))))
         case "?SEQ":
@@ -320,7 +321,7 @@ def _plain(draw: st.DrawFn, places: _Places) -> Pattern:
 
 @st.composite
 def _negations(draw: st.DrawFn, places: _Places) -> Negation:
-    kind = draw(st.sampled_from(("atom", "atom", "SEQ", "SEQ NOT", "OR", "+")))
+    kind = draw(one_of(("atom", "atom", "SEQ", "SEQ NOT", "OR", "+")))
     atom = places.draw(draw)
     match kind:
         case "atom":
@@ -338,12 +339,12 @@ def _negations(draw: st.DrawFn, places: _Places) -> Negation:
 @st.composite
 def _equivalences(draw: st.DrawFn, pattern: Pattern, *, scopes: bool) -> tuple[list[str], list[str]]:
     """(conjuncts, grouped attributes)."""
-    agreed = draw(st.lists(st.sampled_from(("g", "h")), max_size=2, unique=True))
-    grouped = draw(st.lists(st.sampled_from(("g", "h")), max_size=2, unique=True))
-    if scopes and draw(st.sampled_from((False, False, False, True))):
-        name = draw(st.sampled_from(_names(pattern, negative=True)))
+    agreed = draw(st.lists(one_of(("g", "h")), max_size=2, unique=True))
+    grouped = draw(st.lists(one_of(("g", "h")), max_size=2, unique=True))
+    if scopes and draw(one_of((False, False, False, True))):
+        name = draw(one_of(_names(pattern, negative=True)))
         free = [attribute for attribute in ("h", "g", "x", "s") if attribute not in agreed]
-        agreed.append(f"{name}.{draw(st.sampled_from(free))}")
+        agreed.append(f"{name}.{draw(one_of(free))}")
     return ([f"[{', '.join(draw(st.permutations(agreed)))}]"] if agreed else []), grouped
 
 
@@ -352,9 +353,9 @@ def _predicates(draw: st.DrawFn, pattern: Pattern) -> str:
     """A conjunct: local, or between variables that can be adjacent."""
     pairs = _adjacent(pattern)
     if not pairs or draw(st.booleans()):
-        v = draw(st.sampled_from(_names(pattern, negative=True)))
+        v = draw(one_of(_names(pattern, negative=True)))
         return draw(
-            st.sampled_from(
+            one_of(
                 (
                     f"{v}.x > 1",
                     f"{v}.x != 2",
@@ -370,11 +371,11 @@ def _predicates(draw: st.DrawFn, pattern: Pattern) -> str:
                 )
             )
         )
-    p, q = draw(st.sampled_from(pairs))
-    compare = st.sampled_from(("<", "<=", ">", ">=", "=", "!="))
+    p, q = draw(one_of(pairs))
+    compare = one_of(("<", "<=", ">", ">=", "=", "!="))
     one, other = draw(compare), draw(compare)
     return draw(
-        st.sampled_from(
+        one_of(
             (
                 f"{p}.x {one} NEXT({q}).x",
                 f"{p}.y {one} NEXT({q}).y",
@@ -399,9 +400,9 @@ def _predicates(draw: st.DrawFn, pattern: Pattern) -> str:
 
 @st.composite
 def _aggregates(draw: st.DrawFn, pattern: Pattern) -> str:
-    v = draw(st.sampled_from(_names(pattern, negative=False)))
+    v = draw(one_of(_names(pattern, negative=False)))
     functions = ("COUNT({})", "SUM({}.x)", "MIN({}.x)", "MAX({}.y)", "AVG({}.x)", "SUM({}.y)", "MIN({}.s)")
-    return draw(st.sampled_from((*functions, "MAX({}.x)", "MIN({}.y)", "MAX({}.s)", "AVG({}.y)"))).format(v)
+    return draw(one_of((*functions, "MAX({}.x)", "MIN({}.y)", "MAX({}.s)", "AVG({}.y)"))).format(v)
 
 
 @st.composite
@@ -415,14 +416,14 @@ def _values(draw: st.DrawFn, pattern: Pattern) -> list[str]:
 @st.composite
 def _with_variable(draw: st.DrawFn, attribute: str, pattern: Pattern) -> str:
     """``g`` or ``E.g``, for GROUP-BY."""
-    if draw(st.sampled_from((True, True, False))):
+    if draw(one_of((True, True, False))):
         return attribute
-    return f"{draw(st.sampled_from(_names(pattern, negative=False)))}.{attribute}"
+    return f"{draw(one_of(_names(pattern, negative=False)))}.{attribute}"
 
 
 @st.composite
 def _having(draw: st.DrawFn, pattern: Pattern, grouped: list[str]) -> str:
-    v = draw(st.sampled_from(_names(pattern, negative=False)))
+    v = draw(one_of(_names(pattern, negative=False)))
     choices = [
         "COUNT(*) > 1",
         "n <= 3",
@@ -431,7 +432,7 @@ def _having(draw: st.DrawFn, pattern: Pattern, grouped: list[str]) -> str:
         f"AVG({v}.x) >= COUNT({v})",
     ]
     choices += [f"{name} = {value}" for name, value in (("g", 1), ("h", "'u'")) if name in grouped]
-    return draw(st.sampled_from(choices))
+    return draw(one_of(choices))
 
 
 def _names(pattern: Pattern, *, negative: bool) -> list[str]:

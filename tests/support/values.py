@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from support.choices import one_of
+
 ATTRIBUTES = ("x", "z", "y")
 """Integers, integers that are often NULL, and floats."""
 
@@ -17,29 +19,29 @@ ATTRIBUTES = ("x", "z", "y")
 @st.composite
 def value_parts(draw: st.DrawFn, names: Sequence[str]) -> str:
     """A value of one trend that may stand in sums and under every aggregate."""
-    name, attribute = draw(st.sampled_from(names)), draw(st.sampled_from(ATTRIBUTES))
+    name, attribute = draw(one_of(names)), draw(one_of(ATTRIBUTES))
     forms = ("COUNT(*)", "COUNT({0})", "LAST({0}.{1})", "FIRST({0}.{1})", "SUM({0}.{1})", "DURATION(*)")
-    return draw(st.sampled_from(forms)).format(name, attribute)
+    return draw(one_of(forms)).format(name, attribute)
 
 
 @st.composite
 def trend_aggregates(draw: st.DrawFn, names: Sequence[str]) -> str:
     """``MAX(COUNT(*))``, ``AVG(LAST(S.x) - FIRST(S.x))``, ``MAX(MIN(S.z))``."""
-    if draw(st.sampled_from((False, False, False, True))):
-        outer, inner = draw(st.sampled_from(("MIN", "MAX"))), draw(st.sampled_from(("MIN", "MAX")))
-        return f"{outer}({inner}({draw(st.sampled_from(names))}.{draw(st.sampled_from(ATTRIBUTES))}))"
-    outer = draw(st.sampled_from(("MAX", "MIN", "SUM", "AVG", "STDDEV")))
-    parts = draw(st.lists(value_parts(names), min_size=1, max_size=draw(st.sampled_from((1, 1, 2, 2, 3)))))
-    value = draw(st.sampled_from(("", "", "", "-"))) + parts[0]
+    if draw(one_of((False, False, False, True))):
+        outer, inner = draw(one_of(("MIN", "MAX"))), draw(one_of(("MIN", "MAX")))
+        return f"{outer}({inner}({draw(one_of(names))}.{draw(one_of(ATTRIBUTES))}))"
+    outer = draw(one_of(("MAX", "MIN", "SUM", "AVG", "STDDEV")))
+    parts = draw(st.lists(value_parts(names), min_size=1, max_size=draw(one_of((1, 1, 2, 2, 3)))))
+    value = draw(one_of(("", "", "", "-"))) + parts[0]
     for part in parts[1:]:
-        value += f" {draw(st.sampled_from(('-', '+')))} {part}"
+        value += f" {draw(one_of(('-', '+')))} {part}"
     return f"{outer}({value})"
 
 
 @st.composite
 def computed_columns(draw: st.DrawFn, names: Sequence[str]) -> str:
     """An expression over aggregates; the caller adds AS."""
-    one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+    one, other = draw(one_of(names)), draw(one_of(names))
     forms = (
         "COUNT({0}) / COUNT(*)",
         "LOG2(COUNT(*))",
@@ -59,13 +61,13 @@ def computed_columns(draw: st.DrawFn, names: Sequence[str]) -> str:
         "STDDEV(COUNT(*)) / 2",
         "SUM(SUM({0}.z)) / SUM(COUNT({1}))",
     )
-    return draw(st.sampled_from(forms)).format(one, other)
+    return draw(one_of(forms)).format(one, other)
 
 
 @st.composite
 def value_conditions(draw: st.DrawFn, names: Sequence[str]) -> str:
     """What HAVING may ask of values of trends and of computed values."""
-    name = draw(st.sampled_from(names))
+    name = draw(one_of(names))
     forms = (
         "MAX(COUNT(*)) > 1",
         "COUNT({0}) / COUNT(*) >= 1",
@@ -75,4 +77,4 @@ def value_conditions(draw: st.DrawFn, names: Sequence[str]) -> str:
         "NOT MAX(MIN({0}.z)) = 1",
         "STDDEV(COUNT(*)) = 0",
     )
-    return draw(st.sampled_from(forms)).format(name)
+    return draw(one_of(forms)).format(name)
