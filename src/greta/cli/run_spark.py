@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 import greta.spark
 from greta.cli.rows import BOUNDS
 from greta.datasets.inputs import Columns, Input
-from greta.errors import DataError, GretaError, SetupError
+from greta.engine.job import Job
+from greta.errors import DataError, GretaError, GretaWarning, SetupError, warn
 from greta.lang.nodes import Query
 
 if TYPE_CHECKING:
@@ -86,12 +87,13 @@ def answer(
     With a ``wish``, the trends that are wished for come back instead.
     """
     greta.spark.require_pyspark()
-    from greta.spark.batch.cautions import explain_no_rows, look_at_first_rows
+    from greta.spark.batch.cautions import absent_types, first_rows
     from greta.spark.batch.files import aggregate_inputs
     from greta.spark.batch.pipeline import BatchOptions
     from greta.spark.reading.inputs import read_events
     from greta.spark.sessions.building import start
     from greta.spark.sessions.progress import describe
+    from greta.spark.wire.columns import arrow_schema
 
     columns = reading.columns
     with _progress(quiet) as step, told():
@@ -120,18 +122,23 @@ def answer(
             return Answer(step("looking for trends", picked, spark), events.skipped)
         options = BatchOptions.counting(columns.time, columns.type, numbers, cut, skip=reading.malformed == "skip")
         rows = aggregate_inputs(events.df, events.files, query, options)
+        job = Job.bind(query, arrow_schema(events.df.schema), time=columns.time, type=columns.type)
         if not events.observations:
             # What is counted while Spark reads is counted by the first job alone.
-            look = lambda: look_at_first_rows(events.df, query, time=columns.time, type=columns.type)  # noqa: E731
-            step("looking at the first rows", look, spark)
+            step("looking at the first rows", lambda: _warn(first_rows(events.df, job)), spark)
         if directory is not None:
             _write(rows, directory.path, directory.format, directory.overwrite, step, spark)
             rows = spark.read.format(directory.format).schema(rows.schema).load(directory.path)
         table = _collect(rows, most, step, spark)
         if table is not None and not table.num_rows:
-            explain_no_rows(events.df, query, time=columns.time, type=columns.type)
+            _warn(absent_types(events.df, job))
     ran = directory is not None or table is not None
     return Answer(table, events.skipped + options.skipped if ran else 0)
+
+
+def _warn(cautions: Iterable[GretaWarning]) -> None:
+    for caution in cautions:
+        warn(caution)
 
 
 def _write(rows: DataFrame, output: str, format_: str, overwrite: bool, step: Step, spark: SparkSession) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from greta.errors import SetupError
 
 if TYPE_CHECKING:
+    from greta.spark.batch.cautions import check
     from greta.spark.batch.files import aggregate_files
     from greta.spark.batch.pipeline import aggregate
     from greta.spark.batch.trends import trends
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from greta.spark.sessions.shipping import pack, ship
     from greta.spark.sql import register
 
-__all__ = ["aggregate", "aggregate_files", "pack", "register", "session", "ship", "trends"]
+__all__ = ["aggregate", "aggregate_files", "check", "pack", "register", "session", "ship", "trends"]
 
 _HOME = {
     "aggregate": "batch.pipeline",
     "aggregate_files": "batch.files",
+    "check": "batch.cautions",
     "pack": "sessions.shipping",
     "register": "sql",
     "session": "sessions.building",

@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from greta.engine.cautions import equal_times, only_types, ordered_text, small_units
 from greta.engine.job import Job
 from greta.engine.prepared import Prepared
-from greta.errors import warn
-from greta.lang.nodes import Query
+from greta.engine.queries import Label, Queries, bind_all, labelled
+from greta.errors import GretaWarning, warn
 from greta.spark.compat import to_arrow
-from greta.spark.wire.columns import arrow_schema, named
+from greta.spark.reading.times import TimeUnit, with_times
+from greta.spark.wire.columns import arrow_schema, named, opened
 
 _LOOKED_AT = 1_000
 _MOST_TYPES = 100
 
 
-def look_at_first_rows(df: DataFrame, query: Query, *, time: str, type: str) -> None:  # noqa: A002
-    """Warn of times in small units, of text that reads as numbers and of equal times.
+def check(
+    df: DataFrame,
+    query: Queries,
+    *,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the word that every backend uses
+    time_unit: TimeUnit | None = None,
+) -> None:
+    """Warn where the rows of a query over a DataFrame would probably not be those that were meant.
+
+    ``aggregate`` is lazy, so it can only warn of what the query says by itself. This looks at the events, in small jobs
+    that run at once, and issues a ``GretaWarning`` where no event has a type that the query names, times count in
+    another unit or are all equal, or an order is asked of text that reads as numbers. ``greta run`` does so by itself.
+
+    Args:
+        df: A DataFrame of events, no streaming one.
+        query: A query, or several, as a list or as ``{name: query}``.
+        time: The column with the time.
+        type: The column with the type of each event.
+        time_unit: The unit of times that are numbers, as for ``aggregate``.
+    """
+    events = with_times(opened(df), time, time_unit)
+    labels, queries = labelled(query)
+    jobs = bind_all(labels, queries, arrow_schema(events.schema), time=time, type=type, numbers="double")
+    names: list[Label | None] = [None] if labels is None else [*labels]
+    for label, job in zip(names, jobs, strict=True):
+        for caution in (*absent_types(events, job), *first_rows(events, job)):
+            warn(caution.about(label))
+
+
+def first_rows(df: DataFrame, job: Job) -> Iterator[GretaWarning]:
+    """Times in small units, text that reads as numbers, equal times.
 
     Spark reads the first rows for it; all times only where those of the first rows are equal.
     """
-    job = Job.bind(query, arrow_schema(df.schema), time=time, type=type)
     rows = to_arrow(df.select(*(named(name) for name in job.columns)).limit(_LOOKED_AT))
-    job = Job.bind(query, rows.schema, time=time, type=type)
-    if rows.num_rows:
-        prepared = Prepared(job, rows)
-        for caution in (*small_units(job, prepared), *ordered_text(job, rows)):
-            warn(caution)
-        for caution in equal_times(job, prepared):
-            if rows.num_rows < _LOOKED_AT or _one_time(df, time):
-                warn(caution)
+    if not rows.num_rows:
+        return
+    job = Job.bind(job.plan, rows.schema, time=job.time, type=job.type)
+    prepared = Prepared(job, rows)
+    yield from (*small_units(job, prepared), *ordered_text(job, rows))
+    for caution in equal_times(job, prepared):
+        if rows.num_rows < _LOOKED_AT or _one_time(df, job.time):
+            yield caution
 
 
 def _one_time(df: DataFrame, time: str) -> bool:
@@ -39,10 +71,9 @@ def _one_time(df: DataFrame, time: str) -> bool:
     return bool(first == last)
 
 
-def explain_no_rows(df: DataFrame, query: Query, *, time: str, type: str) -> None:  # noqa: A002
-    """Warn where no event has a type that the query names. Spark reads the column of types for it."""
-    job = Job.bind(query, arrow_schema(df.schema), time=time, type=type)
-    found = df.select(named(type).cast("string")).distinct().limit(_MOST_TYPES).collect()
+def absent_types(df: DataFrame, job: Job) -> Iterator[GretaWarning]:
+    """No event has a type that the query names. Spark reads the column of types for it."""
+    found = df.select(named(job.type).cast("string")).distinct().limit(_MOST_TYPES).collect()
     there = [row[0] for row in found if row[0] is not None]
     if 0 < len(found) < _MOST_TYPES and not set(there) & set(job.plan.event_types):
-        warn(only_types(job, there))
+        yield only_types(job, there)

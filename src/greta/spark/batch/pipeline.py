@@ -46,7 +46,8 @@ def aggregate(
     """Aggregate all trends of a query over a DataFrame of events: a row per group and window with a trend.
 
     Lazy, for classic Spark and Spark Connect alike, e.g. ``df.transform(greta.spark.aggregate, query)``. Mistakes in
-    the query and columns that the events lack raise a ``GretaError`` here, before any job.
+    the query and columns that the events lack raise a ``GretaError`` here, before any job; ``check`` looks at the
+    events as well.
 
     Several queries (a list, or names with queries) read the events once and shuffle them once. Their rows come
     under the columns of all of them, NULL where a query has no such column, with a column ``query`` in front: the
