@@ -50,6 +50,12 @@ def test_without_windows_there_is_a_table_alone(shell: Any) -> None:
     assert html.count("<tr>") == 1 + 2
 
 
+@pytest.mark.parametrize("shown", ["", "--trends 2"])
+def test_a_likely_mistake_is_warned_of_in_a_cell(shell: Any, shown: str) -> None:
+    with pytest.warns(greta.GretaWarning, match="no event has the type Stok"):
+        shell.run_cell_magic("greta", f"trades {shown}", "RETURN COUNT(*) PATTERN Stok S+")
+
+
 def test_trends_are_shown_event_by_event(shell: Any) -> None:
     shown = shell.run_cell_magic("greta", "trades --trends 1 --pick longest --into fall", FALLS)
     assert shown.table == shell.user_ns["fall"] == greta.trends(shell.user_ns["trades"], FALLS, n=1, pick="longest")

@@ -1,5 +1,6 @@
 """Kernels made ready beforehand."""
 
+import sys
 import warnings
 from typing import Any
 
@@ -33,6 +34,19 @@ def test_a_query_that_compiles_for_long_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
     with pytest.warns(GretaWarning, match="compiling kernels for this machine"):
         _compile_for_long()
+
+
+def test_on_a_terminal_a_line_says_so_and_another_how_long_it_took(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", GretaWarning)
+        _compile_for_long()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("greta: compiling kernels for this machine")
+    assert second == "greta: compiled and answered after 0 s"
 
 
 def test_showing_trends_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +21,15 @@ from greta.studio.app import STATIC, create_app
 from greta.studio.limits import Limits
 from greta.studio.session import Settings
 from greta.studio.workers import Worker, WorkerError
+from support.serving import Finish, upload
 
 PAPER = {"sample": "paper"}
-Finish = Callable[..., dict[str, Any]]
 
 
 def check(client: TestClient, query: str, source: dict[str, Any] | None = None) -> dict[str, Any]:
     answer = client.post("/api/check", json={"query": query, "source": source})
     assert answer.status_code == 200
     return answer.json()
-
-
-def upload(client: TestClient, name: str, content: bytes) -> Any:
-    return client.post(
-        "/api/uploads",
-        params={"name": name},
-        content=content,
-        headers={"Content-Type": "application/octet-stream"},
-    )
 
 
 def test_the_page_and_all_it_loads_come_with_the_package(client: TestClient) -> None:

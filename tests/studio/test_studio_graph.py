@@ -1,7 +1,6 @@
 """The graph behind a row: counts on vertices, and the trends through them."""
 
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +10,7 @@ from starlette.testclient import TestClient
 from greta.datasets import paper
 from greta.studio import samples
 from greta.studio.draw import Dot, draw
-
-Finish = Callable[..., dict[str, Any]]
+from support.serving import Finish
 
 
 def graph(client: TestClient, finish: Finish, query: str, sample: str, row: int = 0) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -11,8 +10,8 @@ from starlette.testclient import TestClient
 
 import greta
 from greta.studio import samples
+from support.serving import Finish
 
-Finish = Callable[..., dict[str, Any]]
 FALLS = samples.SAMPLES["stock"].questions[0].query
 
 

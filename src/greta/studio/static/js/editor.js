@@ -1,5 +1,5 @@
-// The query editor: CodeMirror with greta's words, errors underlined where they are. Enter is always a new line; a
-// completion is taken with Tab, or with Enter after an arrow key has chosen it.
+// The query editor: CodeMirror with greta's words, errors underlined where they are. A completion is
+// taken with Tab, or with Enter after an arrow key has chosen it; any other Enter is a new line.
 import {
   EditorState, EditorView, HighlightStyle, Prec, StreamLanguage, acceptCompletion, autocompletion, bracketMatching,
   closeCompletion, completionStatus, defaultKeymap, drawSelection, history, historyKeymap, keymap, moveCompletionSelection,
