@@ -151,3 +151,26 @@ def test_having_compares_exact_numbers_exactly(strategy: Any) -> None:
     for clause, count in (("< 18014398509481984", 1), ("= 18014398509481983", 1), ("= 18014398509481984", 0)):
         query = f"RETURN COUNT(*) PATTERN A+ HAVING COUNT(*) {clause}"
         assert aggregate(events, query, numbers="exact", strategy=strategy).num_rows == count
+
+
+@STRATEGIES
+@NUMBERS
+@pytest.mark.parametrize(
+    ("semantics", "window"),
+    [
+        ("", ""),
+        ("", "WITHIN 3 seconds SLIDE 1 second"),
+        ("SEMANTICS contiguous", ""),
+        ("SEMANTICS skip-till-next-match", ""),
+    ],
+)
+def test_trends_that_never_meet_a_scope_count_once(semantics: str, window: str, numbers: Any, strategy: Any) -> None:
+    events = [
+        {"type": "B", "time": 1},
+        {"type": "A", "time": 2, "x": 1},
+        {"type": "A", "time": 3, "x": 2},
+        {"type": "B", "time": 4},
+    ]
+    query = f"RETURN COUNT(*) AS n PATTERN (A OR B)+ {semantics} WHERE [A.x] {window}"
+    counts = aggregate(events, query, numbers=numbers, strategy=strategy).column("n").to_pylist()
+    assert [int(count) for count in counts] == [row["n"] for row in brute_force.aggregate(events, query)]

@@ -91,6 +91,13 @@ def test_a_wide_product_carries_from_limb_to_limb(weight: int) -> None:
     assert wide_value(store, 0, 1) == factor * weight
 
 
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_a_wide_product_that_reaches_the_bit_of_the_sign_does_not_fit(width: int) -> None:
+    store = wide_store(width, [[1, 0, 2], [3, 2 ** (64 * width - 2), 4]])
+    numbers.add_product(store, 1, CELLS * width + 1, 1, 2.0, np.int64(2))
+    assert numbers.overflowed(store)
+
+
 @given(st.data(), WIDTHS)
 def test_one_more_carries_through_all_limbs(data: st.DataObject, width: int) -> None:
     # A trend starts in a row that holds counts, which are never negative.

@@ -52,7 +52,7 @@ def test_the_limit_is_for_all_partitions_together(monkeypatch: pytest.MonkeyPatc
 def test_copies_of_events_for_every_value_of_a_scope_are_refused() -> None:
     count = 10_000
     events = pa.table({"type": ["A", "B"] * count, "time": list(range(2 * count)), "x": list(range(2 * count))})
-    with pytest.raises(DataError, match=r"100,010,000 rows.*\nhint: write \[x\] instead of \[A\.x\]"):
+    with pytest.raises(DataError, match=r"100,000,000 rows.*\nhint: write \[x\] instead of \[A\.x\]"):
         aggregate(events, "RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x]")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
 from typing import Any
 
@@ -12,12 +11,9 @@ import pytest
 
 import greta
 from greta.engine.aggregate import aggregate
+from support.examples import only_compiled
 
 ALL = "RETURN COUNT(*) AS n, COUNT(A) AS events, SUM(A.x) AS sum, AVG(A.x) AS avg, AVG(A.y) AS avg_y PATTERN A+"
-
-
-COMPILED = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-only_compiled = pytest.mark.skipif(not COMPILED, reason="takes minutes as plain Python")
 
 
 def falling(count: int) -> list[dict[str, Any]]:

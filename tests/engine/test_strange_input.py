@@ -99,6 +99,23 @@ def test_more_scopes_than_a_word_has_bits_are_refused(strategy: Any) -> None:
             assert aggregate(events, query, strategy=strategy).column("n").to_pylist() == [1]
 
 
+@STRATEGIES
+@pytest.mark.parametrize("count", [3, 60])
+def test_scopes_that_every_trend_meets_are_one_partition_not_two_each(count: int, strategy: Any) -> None:
+    names = [f"A{at}" for at in range(count)]
+    pattern, scopes = ", ".join(f"A {name}" for name in names), ", ".join(f"{name}.x" for name in names)
+    events = [{"type": "A", "time": at, "x": 1} for at in range(count)]
+    query = f"RETURN COUNT(*) AS n PATTERN SEQ({pattern}) WHERE [{scopes}]"
+    assert aggregate(events, query, strategy=strategy).column("n").to_pylist() == [1]
+
+
+@STRATEGIES
+def test_a_scope_that_no_event_may_have_leaves_no_partition(strategy: Any) -> None:
+    events = [{"type": "A", "time": 1, "x": 1}, {"type": "B", "time": 2, "x": 1}]
+    query = "RETURN COUNT(*) AS n PATTERN SEQ(A, B) SEMANTICS contiguous WHERE [A.x] AND A.x > 100"
+    assert aggregate(events, query, strategy=strategy).num_rows == 0
+
+
 def test_halves_of_characters_are_refused() -> None:
     half = "\ud800"
     good = [{"type": "A", "time": 1, "g": "x"}]

@@ -23,7 +23,7 @@ from greta.engine.row_choice import choose_row
 from greta.engine.walks import Walks
 from greta.errors import GretaError, QueryMeaningError
 from greta_research import brute_force
-from support.examples import examples
+from support.examples import examples, only_compiled
 from support.streams import Case, cases
 
 Trend = tuple[tuple[int, str], ...]
@@ -227,6 +227,16 @@ def test_trends_of_a_million_events_take_at_most_thrice_as_long_as_counting(pick
     assert (lengths == longest).all() if pick == "longest" else (lengths < longest).all()
 
 
+@pytest.mark.parametrize("pick", ["sample", "first", "longest"])
+def test_trends_shown_under_contiguous_skip_no_event(pick: Any) -> None:
+    # The b lies between two a's, the c with the last of them.
+    events = [{"type": t, "time": at} for t, at in (("A", 1), ("A", 2), ("B", 3), ("A", 4), ("C", 4))]
+    rows = greta.trends(events, "RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous", n=10, pick=pick).to_pylist()
+    shown = Counter(tuple(row["time"] for row in rows if row["trend"] == trend) for trend in range(len(rows)))
+    assert set(shown) - {()} == {(1,), (2,), (4,), (1, 2)}
+
+
+@only_compiled
 @pytest.mark.parametrize("semantics", ["skip-till-any-match", "skip-till-next-match", "contiguous"])
 def test_one_longest_trend_of_many_events_is_found_without_a_scan_per_event(semantics: str) -> None:
     # The trend of all events is the longest by itself; the next ones lack the last event, the one before, …

@@ -93,18 +93,26 @@ class Stream:
         """The job's plan."""
         return self.job.plan
 
-    def frame_of(self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool) -> Frame:
-        """The events that some variables may take (or all), cut by common attributes and by scopes."""
+    def frame_of(
+        self, variables: frozenset[str], scopes: tuple[int, ...], keep_all: bool, met: frozenset[int] | None = None
+    ) -> Frame:
+        """The events that some variables may take (or all), cut by common attributes and by scopes.
+
+        ``met`` has the sets of scopes, as bits, whose partitions are of use; without it all are.
+        """
         wanted = self.mask_of(variables)
         frame = plain_frame(self.offsets, self.order, self.mask, wanted, keep_all)
+        decided = 0
         for at in scopes:
+            decided |= 1 << at
+            met_so_far = None if met is None else {seen & decided for seen in met}
             scope = self.plan.partitioning.scopes[at]
             bits = self.mask_of(scope.variables)
             bound = None
             if keep_all:
                 masks = _masks_of_types(self.plan, self.types, self.bits)
                 bound = (((masks & ~np.uint64(bits)) == 0) & (masks != 0))[self.types.codes]
-            frame = split_by_scope(frame, at, bits, self.scope_keys(scope.attribute).codes, bound)
+            frame = split_by_scope(frame, at, bits, self.scope_keys(scope.attribute).codes, bound, met_so_far)
         return frame
 
     def scope_keys(self, attribute: str) -> Keys:

@@ -117,14 +117,20 @@ def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: 
 
 
 def split_by_scope(
-    frame: Frame, bit: int, scope: int, values: NDArray[np.int32], bound_types: NDArray[np.bool_] | None
+    frame: Frame,
+    bit: int,
+    scope: int,
+    values: NDArray[np.int32],
+    bound_types: NDArray[np.bool_] | None,
+    met: set[int] | None = None,
 ) -> Frame:
     """Cut every partition further by one scope: one part per value, and one for trends that never meet it.
 
     ``scope`` has the bits of the scope's variables; ``values`` are the codes of the scope's attribute per row, -1
     for NULL. Rows that can only take these variables go to the part of their value, all others to every part,
     where they keep the scope's variables only if the value is theirs. ``bound_types`` is given where events that
-    take no variable matter too: it marks the rows whose type has only the scope's variables.
+    take no variable matter too: it marks the rows whose type has only the scope's variables. ``met`` are the sets
+    of scopes, as bits up to this one, whose parts are kept: of n scopes that every trend meets, one set instead of 2ⁿ.
     """
     count = len(frame.offsets) - 1
     partition = np.repeat(np.arange(count), np.diff(frame.offsets))
@@ -138,6 +144,12 @@ def split_by_scope(
     own = np.unique(partition[scoped & (value >= 0)] * width + value[scoped & (value >= 0)] + 1)
     parts = np.union1d(own, np.arange(count) * width)
     part_partition, part_value = parts // width, parts % width - 1
+    required = frame.required[part_partition] | np.where(part_value >= 0, np.int64(1 << bit), np.int64(0))
+    if met is not None:
+        kept = np.isin(required, np.array(sorted(met), dtype=np.int64))
+        parts, part_partition, part_value, required = (
+            array[kept] for array in (parts, part_partition, part_value, required)
+        )
     per_partition = np.searchsorted(part_partition, np.arange(count + 1))
     copies = np.diff(per_partition)[partition[spread]]
     require_rows(
@@ -152,7 +164,7 @@ def split_by_scope(
     fixed = np.flatnonzero(bound & (value >= 0))
     wanted = partition[fixed] * width + value[fixed] + 1
     at = np.minimum(np.searchsorted(parts, wanted), len(parts) - 1)
-    known = parts[at] == wanted if len(parts) else np.zeros(0, dtype=bool)
+    known = parts[at] == wanted if len(parts) else np.zeros(len(wanted), dtype=bool)
     fixed, fixed_part = fixed[known], at[known]
     rows_at = np.concatenate((source, fixed))
     part = np.concatenate((spread_part, fixed_part))
@@ -170,5 +182,5 @@ def split_by_scope(
         mask[order],
         frame.common[part_partition],
         np.vstack((frame.scope_values[:, part_partition], part_value[None, :])),
-        frame.required[part_partition] | np.where(part_value >= 0, np.int64(1 << bit), np.int64(0)),
+        required,
     )

@@ -115,7 +115,7 @@ class Execution:
         scopes = self.plan.partitioning.scopes
         self.scopes = tuple(at for at, s in enumerate(scopes) if not s.variables.isdisjoint(positive))
         keep_all = self.plan.semantics is Semantics.CONTIGUOUS
-        self.frame: Frame = stream.frame_of(positive, self.scopes, keep_all)
+        self.frame: Frame = stream.frame_of(positive, self.scopes, keep_all, self.plan.met_scopes)
         self.time = stream.time[self.frame.rows]
         self.barriers = [all_barriers(stream, t, self.frame, self.scopes) for t in self.plan.templates]
         window = self.plan.window

@@ -161,12 +161,20 @@ class Stream:
                 found.setdefault(key, []).append(event)
         yield from found.values()
 
-    def cells(self, cell: Cell, scopes: Iterable[int]) -> list[Cell]:
-        """Cut a cell by the scopes that it is not cut by yet."""
+    def cells(self, cell: Cell, scopes: Iterable[int], met: frozenset[int] | None = None) -> list[Cell]:
+        """Cut a cell by the scopes that it is not cut by yet.
+
+        ``met`` has the sets of scopes, as bits, whose cells are of use; without it all are.
+        """
         cells = [cell]
+        decided = 0
         for scope in scopes:
             if scope not in cell.values:
                 cells = [part for whole in cells for part in self._cut(whole, scope)]
+            if met is not None:
+                decided |= 1 << scope
+                useful = {bits & decided for bits in met}
+                cells = [part for part in cells if part.required in useful]
         return cells
 
     def _cut(self, cell: Cell, number: int) -> list[Cell]:

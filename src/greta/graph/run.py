@@ -65,7 +65,7 @@ def partition_graphs(stream: Stream, windows: Windows, *, record: bool = False) 
     positive = frozenset[str]().union(*(template.variables for template in plan.templates))
     scopes = [at for at, s in enumerate(plan.partitioning.scopes) if not s.variables.isdisjoint(positive)]
     for events in stream.partitions():
-        for cell in stream.cells(Cell({}, events), scopes):
+        for cell in stream.cells(Cell({}, events), scopes, plan.met_scopes):
             graphs = [
                 GretaGraph(
                     stream,

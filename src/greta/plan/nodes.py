@@ -280,6 +280,11 @@ class Plan:
         return len(self.templates) == 3
 
     @property
+    def met_scopes(self) -> frozenset[int]:
+        """The sets of scopes, as bits, that a trend can have met where it ends; of other sets there are no trends."""
+        return frozenset(state.seen for template in self.templates for state in template.states if state.end)
+
+    @property
     def needs_magnitudes(self) -> bool:
         """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
         quotient = any(output.finish in (Finish.MEAN, Finish.DEVIATION) for output in self.outputs)
