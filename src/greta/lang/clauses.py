@@ -13,9 +13,11 @@ from greta.lang.nodes import (
     Atom,
     Attribute,
     Call,
+    Comparison,
     Equivalence,
     Expression,
     Name,
+    Number,
     Pattern,
     Query,
     ReturnAttribute,
@@ -132,20 +134,32 @@ def _check_where(conjunct: Equivalence | Expression, pattern: Pattern, text: str
                     span=node.span,
                     hint="conditions on aggregates belong in HAVING: HAVING COUNT(*) > 1000",
                 )
+            case Comparison(left=Call() as call):
+                raise _call_in_where(call, node)
             case Call():
-                raise _call_in_where(node)
+                raise _call_in_where(node, None)
             case _:
                 pass
 
 
-def _call_in_where(call: Call) -> QuerySyntaxError:
+def _call_in_where(call: Call, around: Comparison | None) -> QuerySyntaxError:
+    """The error for a function in WHERE; ``around`` is the comparison that has it on its left, if one does."""
     hint = f"add the computed attribute to the events; over aggregates, {call.function} stands in RETURN and HAVING"
     if call.function == "ABS":
         shown = str(call.operand)
-        hint = f"write both comparisons: {shown} < 2 AND {shown} > -2 instead of ABS({shown}) < 2"
         if len(shown) > 40 or "\n" in shown:
-            hint = "write both comparisons: S.x < 2 AND S.x > -2 instead of ABS(S.x) < 2"
+            shown = "S.x"
+        asked: tuple[str, str] = ("<", "2")
+        if around is not None and isinstance(around.right, Number) and around.operator in _TURNED:
+            asked = around.operator, str(around.right)
+        sign, limit = asked
+        both = f"{shown} {sign} {limit}", f"{shown} {_TURNED[sign]} -{limit}"
+        joined = " AND ".join(both) if sign.startswith("<") else f"({' OR '.join(both)})"
+        hint = f"write both comparisons: {joined} instead of ABS({shown}) {sign} {limit}"
     return QuerySyntaxError(f"{call.function} is no part of conditions on events", span=call.span, hint=hint)
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _check_computed(expression: Expression) -> None:

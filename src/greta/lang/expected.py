@@ -146,6 +146,10 @@ def expected_words(stop: Stop) -> str:
         # An attribute may be a structure, and go on with a field: nobody misses that.
         left -= {"DOT"}
     phrases: list[str] = []
+    if "CALL" in left and "NAME" not in left:
+        # In RETURN behind an operator, where only what is computed from aggregates can follow.
+        left -= {"CALL", "FUNCTION", "LPAR", "MINUS", "NUMBER"}
+        phrases.append("an aggregate such as COUNT(*)")
     for sign, spoken, phrase in _EXPECTATIONS:
         if sign in left:
             left -= spoken

@@ -21,7 +21,7 @@ from greta.lang.nodes import (
     ValueFunction,
     ValuePart,
 )
-from greta.lang.words import EVENT_FUNCTIONS, TREND_FUNCTIONS, VALUE_FUNCTIONS, quoted
+from greta.lang.words import EVENT_FUNCTIONS, TREND_FUNCTIONS, VALUE_FUNCTIONS, quoted, upper
 
 Measure = Number | Name | Attribute | ValuePart | Arithmetic | Negative
 """What the grammar reads between the parentheses; under arithmetic too, parts of values stand for expressions."""
@@ -81,6 +81,8 @@ def _path(function: str, star: bool, measure: Name | Attribute | None, span: Spa
             return variable, attribute
         case Name(name=variable) if function == "COUNT":
             return variable, None
+        case Name(name=name) if upper(name) == "DURATION":
+            message, hint = "a trend's duration is written with a star", f"write {function}(DURATION(*))"
         case Name(name=name):
             message = f"{function} needs a variable and its attribute"
             hint = f"write {function}({name}.attribute) if {name} is a variable, {function}(S.{name}) if not"

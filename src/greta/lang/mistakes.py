@@ -7,34 +7,9 @@ from __future__ import annotations
 
 from greta.errors import QuerySyntaxError, Span, did_you_mean
 from greta.lang.expected import Piece, Stop, example_for, found_words, message_for, place_of, read_pieces
+from greta.lang.foreign import FOREIGN_FUNCTIONS, FOREIGN_WORDS
+from greta.lang.sequences import as_sequence
 from greta.lang.words import CLAUSES, FUNCTIONS, KEYWORDS, MATH_FUNCTIONS, VALUE_FUNCTIONS, quoted
-
-_FOREIGN = {
-    "SELECT": "write RETURN instead of SELECT: RETURN COUNT(*) PATTERN Stock S+",
-    "FROM": "there is no FROM: PATTERN names the event types, and the events are given beside the query",
-    "BETWEEN": "write two comparisons: S.price >= 1 AND S.price <= 2",
-    "IN": "write the alternatives out: (S.name = 'a' OR S.name = 'b')",
-    "LIKE": "text is compared with = only: S.name = 'IBM'",
-    "IS": "a condition over NULL is never true: S.price = S.price holds where price is not NULL",
-    "ORDER": "rows come in no order: sort the result instead",
-    "LIMIT": "HAVING chooses rows: HAVING COUNT(*) > 1000",
-    "XOR": "write it with AND, OR and NOT",
-    "MOD": "write % for the remainder: S.price % 2 = 0",
-}
-
-_UNKNOWN_FUNCTIONS = {
-    "PREV": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
-    "PREVIOUS": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
-    "LAG": "look forward instead, from the earlier event: S.price > PREV(S.price) is S.price < NEXT(S).price",
-    "LEAD": "write NEXT(S).price for the event after S",
-    "MEDIAN": "a median needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
-    "PERCENTILE": "a percentile needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
-    "QUANTILE": "a quantile needs the values one by one: ask for MIN, MAX, AVG, or STDDEV of a value of trends",
-    "LENGTH": "a trend's number of events is COUNT(*): MAX(COUNT(*)) is that of the longest",
-    "STDEV": "did you mean STDDEV?",
-    "VARIANCE": "STDDEV is its square root: STDDEV(SUM(S.price)) * STDDEV(SUM(S.price)) AS variance",
-    "LOG": "say which: LN, LOG2 or LOG10",
-}
 
 
 def explain(text: str, at: Span | None, accepted: frozenset[str]) -> QuerySyntaxError:
@@ -63,7 +38,7 @@ def explain(text: str, at: Span | None, accepted: frozenset[str]) -> QuerySyntax
 def _wrong_beginning(stop: Stop) -> QuerySyntaxError | None:
     if stop.accepted != {"RETURN"} or stop.found is None:
         return None
-    hint = _FOREIGN.get(stop.word) or did_you_mean(stop.found.text, ["RETURN"]) or example_for(stop)
+    hint = FOREIGN_WORDS.get(stop.word) or did_you_mean(stop.found.text, ["RETURN"]) or example_for(stop)
     return QuerySyntaxError(f"a query begins with RETURN, {found_words(stop)}", span=place_of(stop), hint=hint)
 
 
@@ -74,21 +49,26 @@ def _two_words(stop: Stop) -> str:
     return f"{stop.word} {following.word}"
 
 
+def _clause(stop: Stop) -> str:
+    """The clause in which reading stopped, in capitals."""
+    return next((piece.word for piece in reversed(stop.before) if piece.word in CLAUSES), "")
+
+
 def _not_a_function(stop: Stop) -> QuerySyntaxError | None:
     """``PREV(S).price``, and ``FIRST(S.price)`` where no aggregate stands around it."""
     called = stop.last()
     if stop.found is None or stop.found.text != "(" or called.kind != "WORD":
         return None
     if called.word in VALUE_FUNCTIONS:
-        clause = next((piece.word for piece in reversed(stop.before) if piece.word in CLAUSES), "")
+        clause = _clause(stop)
         example = "DURATION(*)" if called.word == "DURATION" else f"{called.word}(S.price)"
         hint = f"aggregate it over the trends: AVG({example})"
         if clause == "WHERE":
             hint = f"WHERE judges an event, or an event and the next; in RETURN and HAVING, {hint}"
         return QuerySyntaxError(f"{called.text} is a value of a whole trend", span=called.span, hint=hint)
-    if called.word in _UNKNOWN_FUNCTIONS:
+    if called.word in FOREIGN_FUNCTIONS:
         return QuerySyntaxError(
-            f"{called.text} is not a function", span=called.span, hint=_UNKNOWN_FUNCTIONS[called.word]
+            f"{called.text} is not a function", span=called.span, hint=FOREIGN_FUNCTIONS[called.word]
         )
     return None
 
@@ -108,26 +88,59 @@ def _arrow(stop: Stop) -> QuerySyntaxError | None:
     """``A -> B``"""
     if stop.found is None or stop.found.text != "-" or not stop.after or stop.after[0].text != ">":
         return None
-    left = stop.last().text if stop.last().kind == "WORD" else "A+"
-    right = stop.after[1].text if len(stop.after) > 1 and stop.after[1].kind == "WORD" else "B"
     return QuerySyntaxError(
         "-> has no meaning here",
         span=stop.found.span | stop.after[0].span,
-        hint=f"write one after another as SEQ({left}, {right})",
+        hint=f"write one after another as {as_sequence(stop, '->')}",
+    )
+
+
+def _list_of_patterns(stop: Stop) -> QuerySyntaxError | None:
+    """``PATTERN A, B``"""
+    if stop.found is None or stop.found.text != "," or "$END" not in stop.accepted or _clause(stop) != "PATTERN":
+        return None
+    return QuerySyntaxError(
+        "a comma stands between the parts of SEQ",
+        span=place_of(stop),
+        hint=f"write one after another as {as_sequence(stop, ',')}",
     )
 
 
 def _computed_from_attribute(stop: Stop) -> QuerySyntaxError | None:
-    """``RETURN S.price * 2``"""
-    if stop.found is None or stop.found.text not in ("+", "-", "*", "/", "%") or "PATTERN" not in stop.accepted:
+    """``RETURN S.price * 2``, ``RETURN LOG2(S.price)`` and ``RETURN COUNT(*) AS n, LOG2(n) AS bits``"""
+    if stop.found is None:
         return None
-    path = stop.last().text
-    if stop.last(2).text == ".":
-        path = f"{stop.last(3).text}.{path}"
+    if stop.found.text in ("+", "-", "*", "/", "%") and "PATTERN" in stop.accepted:
+        names = [*(piece.text for piece in stop.before[-3:] if stop.last(2).text == "."), stop.last().text]
+        path, example = "".join(names[:3]), "AVG({}) " + f"{stop.found.text} 2 AS name"
+    elif stop.word and stop.word not in KEYWORDS and "CALL" in stop.accepted and "NAME" not in stop.accepted:
+        fields = [piece.text for piece in stop.after[:2] if stop.after[0].text == "."]
+        path, example = "".join([stop.found.text, *fields]), "AVG({})"
+    else:
+        return None
+    if "." not in path and any(
+        one.word == "AS" and other.text == path for one, other in zip(stop.before, stop.before[1:], strict=False)
+    ):
+        return QuerySyntaxError(
+            f"RETURN computes from aggregates, and {path} is the name of a column",
+            span=place_of(stop),
+            hint=f"write again what {path} is made of: COUNT(*) AS n, LOG2(COUNT(*)) AS bits; HAVING knows its names",
+        )
     return QuerySyntaxError(
         f"RETURN computes from aggregates, and {path} is an attribute",
         span=place_of(stop),
-        hint=f"aggregate it first: AVG({path if '.' in path else 'S.' + path}) {stop.found.text} 2 AS name",
+        hint=f"aggregate it first: {example.format(path if '.' in path else 'S.' + path)}",
+    )
+
+
+def _return_star(stop: Stop) -> QuerySyntaxError | None:
+    """``RETURN *``"""
+    if stop.last().word != "RETURN" or stop.found is None or stop.found.text != "*":
+        return None
+    return QuerySyntaxError(
+        "RETURN names what a row shows: attributes of GROUP-BY, and aggregates",
+        span=place_of(stop),
+        hint="count the trends: RETURN COUNT(*); their events are shown by greta.trends, or greta run --trends 3",
     )
 
 
@@ -159,6 +172,20 @@ def _misspelt_keyword(stop: Stop) -> QuerySyntaxError | None:
     return None
 
 
+def _unknown_function(stop: Stop) -> QuerySyntaxError | None:
+    """``RETURN EXP(COUNT(*))``: a word before a parenthesis where no pattern is written."""
+    called = stop.last()
+    clause = _clause(stop)
+    if stop.found is None or stop.found.text != "(" or called.kind != "WORD" or called.word in KEYWORDS:
+        return None
+    if clause not in ("RETURN", "WHERE", "HAVING"):
+        return None
+    hint = f"there are {', '.join(FUNCTIONS)} of events and trends, and {', '.join(MATH_FUNCTIONS)} of aggregates"
+    if clause == "WHERE":
+        hint = "conditions have + - * / % and NEXT(S).price; add what else is computed to the events, as a column"
+    return QuerySyntaxError(f"{called.text} is not a function", span=called.span, hint=hint)
+
+
 def _missing_before_keyword(stop: Stop) -> QuerySyntaxError | None:
     """``WHERE AND GROUP-BY x``: a keyword in capitals was taken for a name because one was missing."""
     clauses = {clause.replace("-", " ").split()[0] for clause in CLAUSES} - {"MIN"}
@@ -186,8 +213,8 @@ def _leaves_open(before: tuple[Piece, ...]) -> bool:
 
 
 def _foreign_word(stop: Stop) -> QuerySyntaxError | None:
-    if stop.word in _FOREIGN and "NAME" not in stop.accepted:
-        return QuerySyntaxError(message_for(stop), span=place_of(stop), hint=_FOREIGN[stop.word])
+    if stop.word in FOREIGN_WORDS and "NAME" not in stop.accepted:
+        return QuerySyntaxError(message_for(stop), span=place_of(stop), hint=FOREIGN_WORDS[stop.word])
     return None
 
 
@@ -349,10 +376,13 @@ _SLIPS = (
     _not_a_function,
     _distinct,
     _arrow,
+    _list_of_patterns,
+    _return_star,
     _computed_from_attribute,
     _missing_before_keyword,
     _unbalanced,
     _misspelt_keyword,
+    _unknown_function,
     _name_without_as,
     _missing_comma,
     _two_variables,
