@@ -18,7 +18,7 @@ from greta.engine.frames import Stream
 from greta.engine.job import Job
 from greta.engine.run import Execution
 from greta.kernels.sorting import argsort, order_by_group
-from greta.kernels.windows import Breaks, window_runs
+from greta.kernels.windows import Breaks, Sliding, new_runs, window_runs
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 NONE = np.empty(0, dtype=np.int64)
@@ -57,11 +57,10 @@ def runs(
         np.empty(1, dtype=np.int64),
     )
     instants = np.array(times, dtype=np.int64)
-    common = (offsets, instants, within, slide, owned, merge, breaks, np.zeros(1, dtype=np.int64))
-    count = window_runs(*common, False, NONE, NONE, NONE, NONE, NONE)
-    columns = [np.empty(count, dtype=np.int64) for _ in range(4)]
-    window_runs(*common, True, np.empty(2, dtype=np.int64), *columns)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
+    common = (offsets, instants, Sliding(within, slide, owned), merge, breaks, np.zeros(1, dtype=np.int64))
+    found = new_runs(1, window_runs(*common, False, new_runs(0, 0)))
+    window_runs(*common, True, found)
+    return list(zip(*(column.tolist() for column in found[1:]), strict=True))
 
 
 def test_windows_of_one_event_share_their_content() -> None:

@@ -6,7 +6,7 @@ latest start among the matches that end there; so negative templates run once, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from greta.kernels.layout import CLIP, EQUALS, GREATER_EQUAL, NOTHING, SEEN, Lan
 from greta.kernels.propagate import Results, propagate
 from greta.kernels.sorting import argsort, order_by_group
 from greta.kernels.stores import doubles
-from greta.kernels.windows import Breaks, cutoffs
+from greta.kernels.windows import Barriers, Breaks, cutoffs
 from greta.plan.flows import latest_start
 from greta.plan.nodes import NegativeTemplate, Place, Template
 
@@ -29,16 +29,6 @@ Int = NDArray[np.int64]
 
 _NONE = np.empty(0, dtype=np.int64)
 _NO_BREAKS = Breaks(np.empty((0, 0), dtype=np.int64), np.zeros(1, dtype=np.int64), _NONE, _NONE)
-
-
-@dataclass(frozen=True, slots=True)
-class Barriers:
-    """Per partition of the parent's frame: which slice of the ends (ascending) and starts concerns it."""
-
-    of_partition: Int
-    offsets: Int
-    ends: Int
-    starts: Int
 
 
 def all_barriers(stream: Stream, template: Template, frame: Frame, positive_scopes: tuple[int, ...]) -> list[Barriers]:
@@ -56,19 +46,19 @@ def middle_gaps(stream: Stream, template: Template, frame: Frame, barriers: list
         if negative.place is not Place.BETWEEN:
             result.append(None)
             continue
-        before = _latest_before(frame, time, barrier, barrier.ends)
+        before = _latest_before(frame, time, barrier)
         if negative.template.transitions:
             result.append(Gap(time, before, GREATER_EQUAL))
         else:
             # A match is an instant: none lies between where the latest one up to the earlier event is the latest
             # one before the later event.
-            result.append(Gap(_latest_before(frame, time, barrier, barrier.ends - 1), before, EQUALS))
+            result.append(Gap(_latest_before(frame, time, barrier._replace(ends=barrier.ends - 1)), before, EQUALS))
     return result
 
 
-def _latest_before(frame: Frame, time: Int, barrier: Barriers, ends: Int) -> Codes:
+def _latest_before(frame: Frame, time: Int, barriers: Barriers) -> Codes:
     found = np.empty(len(frame.rows), dtype=np.int64)
-    cutoffs(frame.offsets, time, barrier.of_partition, barrier.offsets, ends, barrier.starts, found)
+    cutoffs(frame.offsets, time, barriers, found)
     return found
 
 

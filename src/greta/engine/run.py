@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.engine.barriers import Barriers, all_barriers, middle_gaps, window_breaks
+from greta.engine.barriers import all_barriers, middle_gaps, window_breaks
 from greta.engine.columns import LIMB
 from greta.engine.frames import Stream
 from greta.engine.interrupts import heed
@@ -28,7 +28,15 @@ from greta.kernels.broad import SCALED, Broad, scaled, wide
 from greta.kernels.layout import FREE, KIND, Automaton, Input, Lanes
 from greta.kernels.propagate import Results, propagate, propagate_singly
 from greta.kernels.stores import Store, doubles, integers
-from greta.kernels.windows import clip_leading, clip_trailing, window_runs
+from greta.kernels.windows import (
+    Barriers,
+    Sliding,
+    WindowRuns,
+    clip_leading,
+    clip_trailing,
+    new_runs,
+    window_runs,
+)
 from greta.lang.nodes import Semantics
 from greta.plan.flows import Flow
 from greta.plan.measures import Combine, Measure, Total, build_flow
@@ -122,7 +130,7 @@ class Execution:
         self.within, self.slide = stream.clock.units(window) if window is not None else (0, 0)
         self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
         owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
-        self.owned = np.ascontiguousarray(owned)
+        self.sliding = Sliding(self.within, self.slide, np.ascontiguousarray(owned))
 
     @cached_property
     def _prepared(self) -> list[_Prepared]:
@@ -195,41 +203,28 @@ class Execution:
 
     def runs(self, partitions: Int, merge: bool = True) -> Runs:
         """The windows of some partitions; with ``merge``, those that hold the same events are one run."""
-        empty = np.empty(0, dtype=np.int64)
-        common = (self.frame.offsets, self.time, self.within, self.slide, self.owned, merge, self.breaks, partitions)
-        count = window_runs(*common, False, empty, empty, empty, empty, empty)
-        offsets = np.empty(len(partitions) + 1, dtype=np.int64)
-        first_window, last_window, first, last = (np.empty(count, dtype=np.int64) for _ in range(4))
-        window_runs(*common, True, offsets, first_window, last_window, first, last)
+        common = (self.frame.offsets, self.time, self.sliding, merge, self.breaks, partitions)
+        count = window_runs(*common, False, new_runs(0, 0))
+        runs = new_runs(len(partitions), count)
+        window_runs(*common, True, runs)
         lanes = [
-            self._clip(template, barriers, partitions, offsets, first_window, first, last)
+            self._clip(template, barriers, partitions, runs)
             for template, barriers in zip(self.plan.templates, self.barriers, strict=True)
         ]
-        return Runs(partitions, lanes, offsets, first_window, last_window)
+        return Runs(partitions, lanes, runs.offsets, runs.first_window, runs.last_window)
 
-    def _clip(
-        self,
-        template: Template,
-        barriers: list[Barriers],
-        partitions: Int,
-        offsets: Int,
-        first_window: Int,
-        first: Int,
-        last: Int,
-    ) -> Lanes:
+    def _clip(self, template: Template, barriers: list[Barriers], partitions: Int, runs: WindowRuns) -> Lanes:
         """Leading and trailing negatives narrow the windows of the states that they clip."""
         sets = clip_sets(template)
-        firsts, lasts = np.tile(first, (len(sets), 1)), np.tile(last, (len(sets), 1))
+        firsts, lasts = np.tile(runs.first, (len(sets), 1)), np.tile(runs.last, (len(sets), 1))
         for row, clips in enumerate(sets):
             for at in clips:
-                barrier = barriers[at]
-                slices = (barrier.of_partition, barrier.offsets, barrier.ends, barrier.starts)
-                runs = (partitions, offsets, first_window, self.slide)
+                clipped = (self.time, barriers[at], firsts[row], lasts[row])
                 if template.negatives[at].place is Place.LEADING:
-                    clip_leading(*runs, self.time, *slices, firsts[row], lasts[row])
+                    clip_leading(partitions, runs, self.slide, *clipped)
                 else:
-                    clip_trailing(*runs, self.within, self.time, *slices, firsts[row], lasts[row])
-        return Lanes(offsets, firsts, lasts)
+                    clip_trailing(partitions, runs, self.sliding, *clipped)
+        return Lanes(runs.offsets, firsts, lasts)
 
     def _values(self, template: int, runs: Runs) -> Values:
         values = Values({}, {})

@@ -15,6 +15,37 @@ Int = NDArray[np.int64]
 _NEVER = 2**62
 
 
+class Sliding(NamedTuple):
+    """Windows that slide over time."""
+
+    within: int
+    """0: one window over all."""
+    slide: int
+    owned: Int
+    """Per partition, or once for all: the first window that counts and the one past the last."""
+
+
+class WindowRuns(NamedTuple):
+    """Runs of windows that hold the same events of a partition."""
+
+    offsets: Int
+    """Per partition: its slice of the runs."""
+    first_window: Int
+    last_window: Int
+    first: Int
+    """The first of its events, and the one past the last."""
+    last: Int
+
+
+class Barriers(NamedTuple):
+    """Matches of a NOT: per partition, which slice of the ends (ascending) and starts concerns it, or -1."""
+
+    of_partition: Int
+    offsets: Int
+    ends: Int
+    starts: Int
+
+
 class Breaks(NamedTuple):
     """Windows that differ from the one before although they hold the same events: a match left them or joined them."""
 
@@ -25,6 +56,11 @@ class Breaks(NamedTuple):
     """Ascending within a slice."""
     at: Int
     """Scratch: a position per negative."""
+
+
+def new_runs(partitions: int, count: int) -> WindowRuns:
+    """Room for so many runs of so many partitions."""
+    return WindowRuns(np.empty(partitions + 1, dtype=np.int64), *(np.empty(count, dtype=np.int64) for _ in range(4)))
 
 
 @inner
@@ -43,40 +79,34 @@ def first_at_or_after(time: Int, low: int, high: int, instant: int | np.int64) -
 def window_runs(
     offsets: Int,
     time: Int,
-    within: int,
-    slide: int,
-    owned: NDArray[np.int64],
+    sliding: Sliding,
     merge: bool,
     breaks: Breaks,
     partitions: Int,
     fill: bool,
-    run_offsets: Int,
-    first_window: Int,
-    last_window: Int,
-    first: Int,
-    last: Int,
+    runs: WindowRuns,
 ) -> int:
     """Runs of windows that hold the same events of a partition; the number of runs.
 
-    ``within`` 0 means one window over all. ``owned`` holds, per partition or once for all, the first window that
-    counts and the one past the last. Without ``merge`` every window is a run of its own; a run ends before each of
-    the ``breaks``. With ``fill`` the runs are written, else only counted. At most two runs per event and one per
-    break, whatever the number of windows per event is.
+    Without ``merge`` every window is a run of its own; a run ends before each of the ``breaks``. With ``fill`` the
+    runs are written, else only counted. At most two runs per event and one per break, whatever the number of windows
+    per event is.
     """
+    within, slide, owned = sliding
     count = 0
     for k in range(partitions.shape[0]):
         begin = offsets[partitions[k]]
         end = offsets[partitions[k] + 1]
         if fill:
-            run_offsets[k] = count
+            runs.offsets[k] = count
         if begin == end:
             continue
         if within == 0:
             if fill:
-                first_window[count] = 0
-                last_window[count] = 0
-                first[count] = begin
-                last[count] = end
+                runs.first_window[count] = 0
+                runs.last_window[count] = 0
+                runs.first[count] = begin
+                runs.last[count] = end
             count += 1
             continue
         for negative in range(breaks.at.shape[0]):
@@ -108,14 +138,14 @@ def window_runs(
                 after = min(after, _next_break(breaks, negative, partitions[k], window))
             after = min(after, beyond) if merge else window + 1
             if fill:
-                first_window[count] = window
-                last_window[count] = after - 1
-                first[count] = low
-                last[count] = high
+                runs.first_window[count] = window
+                runs.last_window[count] = after - 1
+                runs.first[count] = low
+                runs.last[count] = high
             count += 1
             window = after
     if fill:
-        run_offsets[partitions.shape[0]] = count
+        runs.offsets[partitions.shape[0]] = count
     return count
 
 
@@ -140,62 +170,41 @@ def _ceil(a: int, b: int) -> int:
 
 @kernel
 def clip_leading(
-    partitions: Int,
-    run_offsets: Int,
-    first_window: Int,
-    slide: int,
-    time: Int,
-    barrier_of: Int,
-    barrier_offsets: Int,
-    ends: Int,
-    starts: Int,
-    first: Int,
-    last: Int,
+    partitions: Int, runs: WindowRuns, slide: int, time: Int, barriers: Barriers, first: Int, last: Int
 ) -> None:
-    """Leading NOT: no event later than the first match to end. ``ends``/``starts``: matches by end time."""
+    """Leading NOT: no event of a run later than the first match to end."""
     for k in range(partitions.shape[0]):
-        b = barrier_of[partitions[k]]
+        b = barriers.of_partition[partitions[k]]
         if b < 0:
             continue
-        at = barrier_offsets[b]
-        stop = barrier_offsets[b + 1]
-        for run in range(run_offsets[k], run_offsets[k + 1]):
-            opens = first_window[run] * slide if slide > 0 else NOTHING
-            while at < stop and starts[at] < opens:
+        at = barriers.offsets[b]
+        stop = barriers.offsets[b + 1]
+        for run in range(runs.offsets[k], runs.offsets[k + 1]):
+            opens = runs.first_window[run] * slide if slide > 0 else NOTHING
+            while at < stop and barriers.starts[at] < opens:
                 at += 1
             if at == stop:
                 break
-            clipped = first_at_or_after(time, first[run], max(first[run], last[run]), ends[at] + 1)
+            clipped = first_at_or_after(time, first[run], max(first[run], last[run]), barriers.ends[at] + 1)
             last[run] = min(last[run], clipped)
 
 
 @kernel
 def clip_trailing(
-    partitions: Int,
-    run_offsets: Int,
-    first_window: Int,
-    slide: int,
-    within: int,
-    time: Int,
-    barrier_of: Int,
-    barrier_offsets: Int,
-    ends: Int,
-    starts: Int,
-    first: Int,
-    last: Int,
+    partitions: Int, runs: WindowRuns, sliding: Sliding, time: Int, barriers: Barriers, first: Int, last: Int
 ) -> None:
-    """Trailing NOT: no event earlier than the last match to start. ``starts`` may be in any order."""
+    """Trailing NOT: no event of a run earlier than the last match to start. Starts may be in any order."""
     for k in range(partitions.shape[0]):
-        b = barrier_of[partitions[k]]
+        b = barriers.of_partition[partitions[k]]
         if b < 0:
             continue
-        at = barrier_offsets[b]
-        stop = barrier_offsets[b + 1]
+        at = barriers.offsets[b]
+        stop = barriers.offsets[b + 1]
         latest = NOTHING
-        for run in range(run_offsets[k], run_offsets[k + 1]):
-            closes = first_window[run] * slide + within
-            while at < stop and (slide == 0 or ends[at] < closes):
-                latest = max(latest, starts[at])
+        for run in range(runs.offsets[k], runs.offsets[k + 1]):
+            closes = runs.first_window[run] * sliding.slide + sliding.within
+            while at < stop and (sliding.slide == 0 or barriers.ends[at] < closes):
+                latest = max(latest, barriers.starts[at])
                 at += 1
             if latest != NOTHING:
                 clipped = first_at_or_after(time, first[run], max(first[run], last[run]), latest)
@@ -203,20 +212,18 @@ def clip_trailing(
 
 
 @kernel
-def cutoffs(
-    offsets: Int, time: Int, barrier_of: Int, barrier_offsets: Int, ends: Int, starts: Int, result: Int
-) -> None:
+def cutoffs(offsets: Int, time: Int, barriers: Barriers, result: Int) -> None:
     """Per event: the latest start among the matches that ended before it; NOT in the middle.
 
     Where there is none, the smallest number that is not NULL.
     """
     for p in range(offsets.shape[0] - 1):
         latest = NOTHING + 1
-        b = barrier_of[p]
-        at = barrier_offsets[b] if b >= 0 else 0
-        stop = barrier_offsets[b + 1] if b >= 0 else 0
+        b = barriers.of_partition[p]
+        at = barriers.offsets[b] if b >= 0 else 0
+        stop = barriers.offsets[b + 1] if b >= 0 else 0
         for i in range(offsets[p], offsets[p + 1]):
-            while at < stop and ends[at] < time[i]:
-                latest = max(latest, starts[at])
+            while at < stop and barriers.ends[at] < time[i]:
+                latest = max(latest, barriers.starts[at])
                 at += 1
             result[i] = latest
