@@ -21,7 +21,6 @@ from greta.kernels.sorting import argsort, order_by_group
 from greta.kernels.windows import Breaks, Sliding, new_runs, window_runs
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
-NONE = np.empty(0, dtype=np.int64)
 
 
 @given(st.lists(WHOLE, max_size=200))

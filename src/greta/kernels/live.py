@@ -1,6 +1,6 @@
 """Open windows that go on: graphs of many partitions, brought forward by events as they come (§4.2, online).
 
-What a batch keeps in trees over values that it knows beforehand, a stream keeps in *runs* (``greta.kernels.runs``).
+What a batch keeps in trees over values that it knows beforehand, a stream keeps in *runs* (see ``instances``).
 A window is a lane, counted from the first open window, ``base``; lanes move when windows close, each row when it is
 next written to. Closing a window therefore costs nothing but reading its results.
 """
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
+from greta.kernels.heap import FULL, Heap
+from greta.kernels.instances import gather, move_lanes, put_in
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
@@ -32,7 +34,6 @@ from greta.kernels.layout import (
     Weights,
 )
 from greta.kernels.numbers import Rows, clear, is_alive, room, start
-from greta.kernels.runs import FULL, Heap, gather, move_lanes, put_in
 from greta.kernels.steps import take_steps
 
 _ONE = np.uint64(1)

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from greta.kernels.heap import ABOUT, FULL, TOP, Heap
+from greta.kernels.instances import move_lanes, release
 from greta.kernels.layout import Weights
 from greta.kernels.live import News, Stretch, Totals, go_on
-from greta.kernels.runs import ABOUT, BASE, FULL, PLACE, SCRATCH, TOP, Heap, move_lanes, release
+from greta.kernels.runs import BASE, PLACE, SCRATCH
 from greta.live.news import NewEvents
 from greta.live.orders import Surprise, Words
 from greta.live.partitions import Partitions

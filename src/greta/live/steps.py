@@ -34,7 +34,7 @@ from greta.engine.job import WINDOW
 from greta.engine.stream_jobs import StreamJob, keyed
 from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.kernels.compiler import fingerprint
-from greta.kernels.runs import TOP
+from greta.kernels.heap import TOP
 from greta.lang.printer import print_query
 from greta.live.at_close import AtClose
 from greta.live.cache import Cache, Slot

@@ -1,0 +1,101 @@
+"""Memory of indexes that grow: one heap of words, blocks of any size and pages of one size.
+
+A block is taken and given back by the number of words that are wanted. Pages are all of one size, so that none is lost
+between others. Whoever finds no room leaves ``FULL`` set, and the caller starts again with a larger heap.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from greta.kernels.compiler import inner
+from greta.kernels.layout import Int
+
+# ``Heap.about``: words in use, whether there was no room, the first free page and the first free block of each size.
+TOP = 0
+FULL = 1
+_PAGES = 2
+_FREE = 3
+ABOUT = _FREE + 256
+
+
+class Heap(NamedTuple):
+    """All instances of a query."""
+
+    words: NDArray[np.float64]
+    whole: Int
+    """The same memory as integers."""
+    about: Int
+    instance: Int
+    """[instance, column]"""
+    scratch: Int
+    """Room for ``SCRATCH`` numbers."""
+    page: int
+    """Words of a page: at least a row of all slots and lanes."""
+    width: int
+    """Lanes of a new row."""
+    adds: int
+    maxes: int
+    """Slots that instances hold."""
+
+
+@inner
+def _size_class(wanted: int) -> tuple[int, int]:
+    """(number, words) of the smallest kind of block that holds so many words: four kinds per power of two."""
+    size = 8
+    kind = 0
+    while 2 * size < wanted:
+        size *= 2
+        kind += 4
+    step = size // 4
+    quarters = (wanted - size + step - 1) // step if wanted > size else 0
+    return kind + quarters, size + quarters * step
+
+
+@inner
+def take(heap: Heap, wanted: int) -> int:
+    """A block of at least so many words, of unset content; -1 where there is no room."""
+    kind, size = _size_class(wanted)
+    at = heap.about[_FREE + kind]
+    if at >= 0:
+        heap.about[_FREE + kind] = heap.whole[at]
+        return int(at)
+    at = heap.about[TOP]
+    if at + size > heap.whole.shape[0]:
+        heap.about[FULL] = 1
+        return -1
+    heap.about[TOP] = at + size
+    return int(at)
+
+
+@inner
+def give_back(heap: Heap, at: int, wanted: int) -> None:
+    """Let go of a block that was taken for so many words."""
+    kind, _ = _size_class(wanted)
+    heap.whole[at] = heap.about[_FREE + kind]
+    heap.about[_FREE + kind] = at
+
+
+@inner
+def take_page(heap: Heap) -> int:
+    """A page of unset content; -1 where there is no room."""
+    at = heap.about[_PAGES]
+    if at >= 0:
+        heap.about[_PAGES] = heap.whole[at]
+        return int(at)
+    at = heap.about[TOP]
+    if at + heap.page > heap.whole.shape[0]:
+        heap.about[FULL] = 1
+        return -1
+    heap.about[TOP] = at + heap.page
+    return int(at)
+
+
+@inner
+def give_page_back(heap: Heap, page: int) -> None:
+    """Let go of a page."""
+    heap.whole[page] = heap.about[_PAGES]
+    heap.about[_PAGES] = page
