@@ -242,11 +242,23 @@ def test_other_shells_get_a_script_of_their_own(shell: str) -> None:
 def test_errors_and_warnings_speak_of_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "trades.csv"
     file.write_text("type,time,price\nA,1704187800000,1\nA,1704187801000,2\n")
+    stamped = tmp_path / "stamped.csv"
+    stamped.write_text("type,time\nA,2024-01-02\n")
     query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds"
     for arguments, told, untold in (
         (["run", query, "-i", str(file)], "name the unit: --time-unit ms", "time_unit="),
         (["run", query, "-i", str(file), "--time-unit", "ms", "--trends", "1", "--window", "soon"],
          "take window_start from a row that greta run prints", "greta.aggregate"),
+        (["run", query, "-i", str(file), "--time-unit", "ms", "--trends", "1", "--window", "soon"],
+         "window is 'soon', which is no time stamp", "timestamp["),
+        (["run", query, "-i", str(file), "--time-unit", "ms", "--trends", "1", "--group", "a=b"],
+         "hint: leave --group out", "leave group"),
+        (["run", query.partition("WITHIN")[0], "-i", str(file), "--time-unit", "ms", "--trends", "1", "--window", "5"],
+         "hint: leave --window out", "leave window"),
+        (["run", query, "-i", str(stamped), "--time-unit", "ms"],
+         (":2: column time: '2024-01-02' is a time stamp, not a number of a unit since 1970\n"
+         "hint: leave --time-unit out"),
+         "double"),
     ):  # fmt: skip
         with contextlib.suppress(SystemExit):
             main(arguments)

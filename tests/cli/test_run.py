@@ -153,6 +153,10 @@ def test_rows_are_written_into_a_directory(tmp_path: Path, trades: Path) -> None
         ([FALLS, "-i", "nowhere.csv"], "nowhere.csv: there is no such path"),
         ([FALLS, "-o", "out.csv"], "out.csv: is there already\nhint: replace it with --overwrite"),
         ([FALLS, "-o", "trades.csv/rows.csv"], "cannot be written"),
+        ([FALLS, "-o", "trades.csv", "--overwrite"], "trades.csv: would replace trades.csv, which is an input"),
+        ([FALLS, "-o", ".", "--overwrite"], ".: would replace trades.csv, which is an input\nhint: name another"),
+        ([FALLS, "-i", "empty.csv"], "empty.csv: there are no columns\nhint: a CSV file begins with a line of"),
+        ([FALLS, "-i", "other.csv"], "other.csv: its columns are separated by ';', not by commas"),
         ([FALLS, "--engine", "local", "-i", "trades"], "trades is no local file"),
     ],
 )
@@ -165,6 +169,8 @@ def test_mistakes_are_told_before_anything_is_computed(
 ) -> None:
     monkeypatch.chdir(trades.parent)
     Path("out.csv").write_text("precious")
+    Path("empty.csv").write_text("")
+    Path("other.csv").write_text("type;time;price\nStock;1;2\n")
     for engine in ("local", "spark"):
         if "--engine" in arguments and engine == "spark":
             continue
@@ -210,7 +216,7 @@ def test_a_warning_is_one_line_on_stderr(trades: Path, capsys: pytest.CaptureFix
         "warning: T.price > T.price never holds (hint: did you mean T.price > NEXT(T).price?)",
         (
             "warning: no event has the type Trade: column 'type' holds Stock "
-            "(hint: name one of these types in PATTERN, or another column as the type)"
+            "(hint: name one of these types in PATTERN, or another column as the type (--type))"
         ),
     ]
 

@@ -330,12 +330,18 @@ def test_no_trends_give_no_rows() -> None:
         ({"window": 3}, "windows start at multiples"),
         ({"window": 50}, "no row of the answer has window_start 50"),
         ({"window": "soon"}, "take window_start"),
-        ({"n": -1}, "must not be negative"),
+        ({"n": -1}, "whole number from 0 on, and is -1"),
+        ({"n": 1.5}, "whole number from 0 on, and is 1.5"),
+        ({"pick": None}, "cannot pick trends by None\nhint: write sample, first, longest"),
+        ({"pick": "steepest"}, r"hint: write sample, first, longest, lowest, or a value such as MAX\(DURATION\(\*\)\)"),
+        ({"pick": "lowst"}, "did you mean lowest"),
+        ({"group": "tech"}, "group is 'tech', which is no mapping of names to values\nhint: write {'sector': 'tech'}"),
+        ({"query": {"falls": BY_SECTOR}}, "trends are shown of one query, and this is a dict"),
     ],
 )
 def test_what_cannot_be_shown_is_said(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(GretaError, match=problem):
-        greta.trends(STOCK, BY_SECTOR, **options)
+        greta.trends(STOCK, **{"query": BY_SECTOR.replace("COUNT(*)", "COUNT(*), MIN(COUNT(*)) AS lowest")} | options)
 
 
 def test_pairs_of_trends_are_no_trends() -> None:

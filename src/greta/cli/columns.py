@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from greta.cli.engines import obstacle
 from greta.datasets.files import Format, format_of
 from greta.datasets.inputs import Columns, Input
+from greta.datasets.readers import demand_header
 from greta.datasets.reading import column_names
 from greta.errors import DataError, did_you_mean
 from greta.lang.nodes import Query
@@ -33,6 +34,7 @@ def check_columns(query: Query, inputs: Sequence[Input], format_: Format | None,
         roles += [] if each.event_type else [("type", columns.type, "--type, or --input TYPE=PATH")]
         for role, name, option in roles:
             if name not in names:
+                demand_header(each.path, names)
                 hint = did_you_mean(name, names) or f"name the column with {option}"
                 there = ", ".join(names[:20]) or "none"
                 raise DataError(f"{each.path}: the events have no {role} column {name!r} (columns: {there})", hint=hint)

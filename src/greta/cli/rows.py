@@ -13,9 +13,12 @@ from greta.cli.output import plain, print_json
 from greta.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from greta.datasets.files import Format
+    from greta.datasets.inputs import Input
 
 BOUNDS = ("window_start", "window_end")
 FILE_ENDINGS = (".csv", ".parquet", ".json", ".jsonl", ".ndjson")
@@ -103,6 +106,16 @@ def check_output(output: str, overwrite: bool) -> None:
     above = next(place for place in path.absolute().parents if place.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise DataError(f"{output}: cannot be written into {above}", hint="name another place")
+
+
+def check_apart(output: str, inputs: Sequence[Input]) -> None:
+    """``DataError`` where replacing the output would take an input away."""
+    place = None if "://" in output else Path(output).resolve()
+    for file in (file for each in inputs if each.path != "-" for file in each.files()):
+        if place is not None and (place == file.resolve() or place in file.resolve().parents):
+            raise DataError(
+                f"{output}: would replace {file}, which is an input", hint="name another place for the rows"
+            )
 
 
 def write_directory(rows: pa.Table, output: str, format_: Format) -> None:

@@ -12,7 +12,7 @@ import greta
 from greta.cli.engines import Engine, check_files, choose, on_this_machine, spooled
 from greta.cli.output import examples
 from greta.cli.queries import located, query_text
-from greta.cli.rows import check_output, is_file, print_rows, write_directory, write_file
+from greta.cli.rows import check_apart, check_output, is_file, print_rows, write_directory, write_file
 from greta.cli.settings import setting
 from greta.cli.trends import told, wish
 from greta.datasets.inputs import Columns, Input
@@ -202,6 +202,7 @@ def run(
         _check_plot(plot)
     if output is not None:
         _check_output(output, output_format, overwrite)
+        check_apart(output, inputs)
     if wished is not None:
         _check_trends(output, plot, show)
     # From here on, modules load that take a moment.

@@ -10,8 +10,13 @@ _OPTIONS = {
     "event_type=...": "--input TYPE=PATH",
     "type=...": "--type",
     "time=...": "--time",
+    **{f" where events are read: time_unit={unit!r}, --time-unit": ": --time-unit" for unit in ("s", "ms", "us", "ns")},
     **{f"time_unit={unit!r}, --time-unit": "--time-unit" for unit in ("s", "ms", "us", "ns")},
     "time_unit": "--time-unit",
+    "leave group out": "leave --group out",
+    "leave window out": "leave --window out",
+    "another column as the type": "another column as the type (--type)",
+    "the column that tells when they happened": "the column that tells when they happened (--time)",
     "numbers='exact'": "--numbers exact",
     "bad_records='skip'": "--bad-records skip (greta run: --malformed skip)",
     "a row that greta.aggregate returns": "a row that greta run prints",
@@ -36,7 +41,7 @@ def warning_in_options(warning: GretaWarning) -> GretaWarning:
 def _reworded(text: str) -> str:
     """The text with options for arguments.
 
-    >>> _reworded("name the unit: time_unit='ms', --time-unit ms")
+    >>> _reworded("name the unit where events are read: time_unit='ms', --time-unit ms")
     'name the unit: --time-unit ms'
     """
     for argument, option in _OPTIONS.items():

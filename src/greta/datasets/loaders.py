@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from greta.datasets.files import Format, format_of
-from greta.datasets.readers import Source
+from greta.datasets.readers import Source, demand_header
 from greta.errors import DataError, did_you_mean
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
@@ -114,6 +114,7 @@ def _events(
 def _demand_column(source: Source, column: str, names: list[str]) -> None:
     if column in names:
         return
+    demand_header(str(source.path), names)
     option = {"time": "name the time column: time=...", "type": "give event_type=..., or type_column=..."}
     hint = did_you_mean(column, names) or option.get(column) or "map an existing column"
     raise DataError(f"{source.path}: there is no column {column}; there are {', '.join(names)}", hint=hint)
@@ -170,12 +171,20 @@ def _times(source: Source, values: pa.ChunkedArray, column: str, unit: TimeUnit 
 def _read_times(source: Source, text: pa.ChunkedArray, column: str, unit: TimeUnit | None) -> pa.ChunkedArray:
     """Text as numbers or ISO 8601; what the first value is, all must be."""
     first = text[0].as_py() if len(text) else "0"
+    if unit is not None and not _is_number(first) and _DATED.match(first.strip()):
+        raise DataError(
+            f"{source.place(0)}: column {column}: {first!r} is a time stamp, not a number of a unit since 1970",
+            hint="leave time_unit out",
+        )
     if unit is not None or _is_number(first):
         try:
             return text.cast(pa.int64())
         except pa.ArrowInvalid:
             return source.convert(text, pa.float64(), column)
     return source.convert(text, _UTC if _ZONED.search(first.strip()) and ":" in first else pa.timestamp("us"), column)
+
+
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _is_number(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -227,6 +227,18 @@ def _first_failure(values: pa.ChunkedArray, target: pa.DataType) -> int:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             high = middle
     return low
+
+
+def demand_header(place: str, names: Sequence[str]) -> None:
+    """``DataError`` where a file that lacks a column is empty, or has another separator than the comma of CSV."""
+    if not names:
+        raise DataError(f"{place}: there are no columns", hint="a CSV file begins with a line of column names")
+    separator = next((sign for sign in ";\t|" if len(names) == 1 and sign in names[0]), None)
+    if separator is not None:
+        raise DataError(
+            f"{place}: its columns are separated by {separator!r}, not by commas",
+            hint=f"turn it into commas first, where no value has any: tr {separator!r} , < {place}",
+        )
 
 
 def _way_out(target: pa.DataType) -> str:

@@ -6,7 +6,7 @@ Windows are judged by themselves, so once the window is clear only its events ar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -49,7 +49,7 @@ def choose_row(
     No row where the answer has none at all; raises ``GretaError`` where it has some, or may have, but none that fits.
     """
     plan = job.plan
-    group = typed_group(job, group or {})
+    group = typed_group(job, {} if group is None else group)
     number = None if window is None else window_number(job, window)
     table, places = _inside(job, table, number)
     settled = (plan.window is None or number is not None) and set(plan.group) == set(group)
@@ -105,6 +105,7 @@ def typed_group(job: Job, group: Mapping[str, object]) -> dict[str, object]:
     Raises ``GretaError`` for a name that the query does not group by.
     """
     names = job.plan.group
+    _demand_mapping(group, names)
     typed = {}
     for name, value in group.items():
         if name not in names:
@@ -120,6 +121,12 @@ def typed_group(job: Job, group: Mapping[str, object]) -> dict[str, object]:
                 ) from error
         typed[name] = value
     return typed
+
+
+def _demand_mapping(group: object, names: Sequence[str]) -> None:
+    if not isinstance(group, Mapping):
+        example = f"{{{(names or ('sector',))[0]!r}: {group!r}}}"
+        raise GretaError(f"group is {group!r}, which is no mapping of names to values", hint=f"write {example}")
 
 
 def _inside(job: Job, table: pa.Table, number: int | None) -> tuple[pa.Table, Int | None]:
@@ -158,7 +165,7 @@ def _units(job: Job, window: Window, start: object) -> int:
         return round(number * 1_000 * clock.per_millisecond)
     except (pa.ArrowException, AttributeError, TypeError) as error:
         raise GretaError(
-            f"window is {start!r}, which is no {clock.bounds_type(window)}",
+            f"window is {start!r}, which is no {'time stamp' if clock.kind == 'timestamp' else 'number'}",
             hint="take window_start from a row of greta.aggregate",
         ) from error
 

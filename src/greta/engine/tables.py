@@ -67,9 +67,12 @@ def _read(events: Events) -> pa.Table:
     if isinstance(events, Iterable) and not isinstance(events, str | bytes | Mapping):
         return _from_mappings(list(events))
     if isinstance(events, str | PathLike):
+        shown = visible(str(events))
+        fetched = "download it, and " if "://" in shown else ""
+        path = shown.rpartition("/")[2] if fetched else shown
         raise DataError(
-            f"{visible(str(events))} is a name, and events are wanted",
-            hint=f'read the file first: greta.datasets.load("{visible(str(events))}")',
+            f"{shown} is a name, and events are wanted",
+            hint=f'{fetched}read the file first: greta.datasets.load("{path}")',
         )
     raise DataError(
         f"cannot read events from {type(events).__name__}",

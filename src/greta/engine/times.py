@@ -156,7 +156,8 @@ def _refuse_large(numbers: NDArray[np.int64] | NDArray[np.float64], most: float,
 
 def read_as(unit: str) -> str:
     """How to have numbers read as times since 1970."""
-    return f"cast it to a timestamp in {unit}, or name the unit: time_unit={unit!r}, --time-unit {unit}"
+    named = f"time_unit={unit!r}, --time-unit {unit}"
+    return f"cast it to a timestamp in {unit}, or name the unit where events are read: {named}"
 
 
 def _refuse(bad: pa.Array | pa.ChunkedArray, name: str, what: str) -> None:

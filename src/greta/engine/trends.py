@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -121,8 +121,7 @@ def bind_picking(
 
     Nothing is computed here: a ``GretaError`` for what cannot be asked comes before any work.
     """
-    if n < 0:
-        raise GretaError(f"n must not be negative, and is {n}", hint="it is the number of trends to return")
+    _check_arguments(query, n, pick)
     job = Job.bind(query, schema, time=time, type=type)
     if job.plan.conjunction:
         raise QueryMeaningError(
@@ -132,19 +131,45 @@ def bind_picking(
     return job, _picking(job, pick, schema)
 
 
+def _check_arguments(query: object, n: object, pick: object) -> None:
+    """``GretaError`` for what is no query, no number of trends, or no way to pick them."""
+    if not isinstance(query, str | Query | Plan):
+        raise GretaError(
+            f"trends are shown of one query, and this is a {type(query).__name__}",
+            hint="ask for the trends of each query in a call of its own",
+        )
+    if not isinstance(n, int) or n < 0:
+        raise GretaError(f"n must be a whole number from 0 on, and is {n!r}", hint="it is the number of trends")
+    if not isinstance(pick, str):
+        raise GretaError(f"cannot pick trends by {pick!r}", hint=_ways_to_pick())
+
+
 def _picking(job: Job, pick: str, schema: pa.Schema) -> Job:
     """The job that asks for nothing but what picks trends: their number, or a value of them."""
     returned = _named_value(job.plan.query, pick) or _written_value(pick)
     value = returned.expression if isinstance(returned, ReturnValue) else None
-    if pick not in WORDS and not (isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")):
+    if pick not in WORDS and not _extreme(returned):
         hint = "take MIN or MAX of a value of trends, such as MAX(COUNT(*)) or MIN(LAST(S.price) - FIRST(S.price))"
         if isinstance(value, Aggregate) and value.attribute is not None and value.function in ("MIN", "MAX"):
             hint = f"a trend has several; write {value.function}({value}) for the extreme one of each trend"
-        hint = hint if value is not None else did_you_mean(pick, WORDS) or hint
+        if value is None:
+            names = [item.name for item in job.plan.query.returns if isinstance(item, ReturnValue) and _extreme(item)]
+            hint = did_you_mean(pick, (*WORDS, *names)) or _ways_to_pick(names)
         raise GretaError(f"{pick} is not the largest or smallest value of trends", hint=hint)
     # Without the text: its places are not those of the value.
     asked = replace(job.plan.query, returns=(returned,), having=None, text=None)
     return Job.bind(asked, schema, time=job.time, type=job.type)
+
+
+def _extreme(returned: ReturnAttribute | ReturnValue) -> bool:
+    """Whether a column is the largest or smallest value of trends."""
+    value = returned.expression if isinstance(returned, ReturnValue) else None
+    return isinstance(value, TrendAggregate) and value.function in ("MIN", "MAX")
+
+
+def _ways_to_pick(names: Sequence[str] = ()) -> str:
+    """What picks trends: words, columns of RETURN that do, and values."""
+    return f"write {', '.join((*WORDS, *names))}, or a value such as MAX(DURATION(*))"
 
 
 def _named_value(query: Query, pick: str) -> ReturnValue | None:
@@ -159,7 +184,7 @@ def _written_value(pick: str) -> ReturnAttribute | ReturnValue:
     try:
         (returned,) = parse(f"RETURN {text} PATTERN E").returns
     except (QueryError, ValueError) as error:
-        guess = did_you_mean(pick, WORDS) or f"write {', '.join(WORDS)}, or a value such as MAX(DURATION(*))"
+        guess = did_you_mean(pick, WORDS) or _ways_to_pick()
         raise GretaError(f"cannot pick trends by {pick!r}", hint=guess) from error
     return returned
 

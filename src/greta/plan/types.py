@@ -142,7 +142,7 @@ def _type_of_aggregate(aggregate: Aggregate, draft: Draft) -> AttributeType | No
         raise SchemaError(
             f"{aggregate.function} needs numbers, and {aggregate.attribute} is {_FAMILY[found]}",
             span=aggregate.span,
-            hint=f"count its events with COUNT({aggregate.variable}), or take MIN or MAX",
+            hint=f"make it a number first, count its events with COUNT({aggregate.variable}), or take MIN or MAX",
         )
     return found if found is AttributeType.INTEGER and aggregate.function == "SUM" else AttributeType.FLOAT
 
