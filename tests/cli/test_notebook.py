@@ -61,6 +61,13 @@ def test_trends_are_shown_event_by_event(shell: Any) -> None:
     assert shown.table == shell.user_ns["fall"] == greta.trends(shell.user_ns["trades"], FALLS, n=1, pick="longest")
 
 
+def test_the_row_whose_trends_are_shown_is_chosen(shell: Any) -> None:
+    line = "trades --trends 1 --pick longest --window '2024-01-02 09:31' --group 'sector=<1>'"
+    shown = shell.run_cell_magic("greta", line, f"{FALLS} WITHIN 1 minute")
+    first = shown.table.to_pylist()[0]
+    assert (first["window_start"], first["group_sector"]) == (START + timedelta(minutes=1), "<1>")
+
+
 @pytest.mark.parametrize(
     ("line", "cell", "told"),
     [
@@ -69,6 +76,8 @@ def test_trends_are_shown_event_by_event(shell: Any) -> None:
         ("", FALLS, "%%greta NAME"),
         ("--help", FALLS, "%%greta NAME"),
         ("trades --time at", FALLS, "no time column 'at'"),
+        ("trades --pick longest", FALLS, "--pick says which trends to show, and --trends N is missing"),
+        ("trades --trends 1 --group energy", FALLS, "--group: invalid NAME=VALUE value: 'energy'"),
     ],
 )
 def test_mistakes_are_shown_without_a_traceback(

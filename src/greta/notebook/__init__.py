@@ -17,7 +17,10 @@ from greta.notebook.answer import Answer
 
 __all__ = ["Answer", "load"]
 
-_USAGE = "%%greta NAME [--into VARIABLE] [--exact] [--time COLUMN] [--type COLUMN] [--trends N [--pick HOW]]"
+_USAGE = (
+    "%%greta NAME [--into VARIABLE] [--exact] [--time COLUMN] [--type COLUMN] "
+    "[--trends N [--pick HOW] [--window START] [--group NAME=VALUE]]"
+)
 
 
 def load(shell: Any) -> None:
@@ -38,12 +41,17 @@ def load(shell: Any) -> None:
 
 def answer(line: str, cell: str, variables: dict[str, Any]) -> Answer:
     """The answer to a cell: its query over the events that the line names, also put where ``--into`` says."""
-    asked = _parser().parse_args(shlex.split(line))
+    parser = _parser()
+    asked = parser.parse_args(shlex.split(line))
+    for option in ("pick", "window", "group"):
+        if asked.trends is None and getattr(asked, option) is not None:
+            parser.error(f"--{option} says which trends to show, and --trends N is missing")
     events = _events(asked.name, variables)
     columns = {"time": asked.time, "type": asked.type}
     on_spark = type(events).__module__.startswith("pyspark.")
     if asked.trends is not None:
-        table = _trends(events, cell, on_spark, n=asked.trends, pick=asked.pick, **columns)
+        row = {"window": asked.window, "group": dict(asked.group or ()) or None}
+        table = _trends(events, cell, on_spark, n=asked.trends, pick=asked.pick or "sample", **row, **columns)
         found = Answer(table, None)
     else:
         numbers = "exact" if asked.exact else "double"
@@ -102,5 +110,20 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--time", default="time", metavar="COLUMN", help="column with the events' times")
     parser.add_argument("--type", default="type", metavar="COLUMN", help="column with the events' types")
     parser.add_argument("--trends", type=int, metavar="N", help="show N trends of the first row instead of rows")
-    parser.add_argument("--pick", default="sample", metavar="HOW", help="sample, first, longest or an extreme value")
+    parser.add_argument("--pick", metavar="HOW", help="sample, first, longest or an extreme value")
+    parser.add_argument("--window", metavar="START", help="trends of the row with this window_start")
+    parser.add_argument(
+        "--group", action="append", type=_pair, metavar="NAME=VALUE", help="trends of the row of this group, repeatable"
+    )
     return parser
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """``sector=energy`` → its name and its value."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise ValueError(text)
+    return name, value
+
+
+_pair.__name__ = "NAME=VALUE"
