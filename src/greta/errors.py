@@ -176,10 +176,11 @@ class GretaWarning(UserWarning):
 def warn(warning: GretaWarning) -> None:
     """Issue a warning at the line outside greta that led here, so that each such line warns once.
 
-    Numba, which tells of its compilations, is not outside.
+    Numba, which tells of its compilations in context managers, is not outside.
     """
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("greta", "numba"):
+    inside = ("greta", "numba", "contextlib")
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in inside:
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
 

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from numba.core import event
 
-from greta.engine import compiling, trends, warm
+from greta.engine import compiling, trends, walks, warm
 from greta.engine.row_choice import choose_row
 from greta.engine.warm import PARTS, main
 from greta.errors import GretaWarning
+from greta.kernels.layers import find_layers
 from greta.live import warm as live_warm
 
 
@@ -34,6 +35,28 @@ def test_a_query_that_compiles_for_long_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
     with pytest.warns(GretaWarning, match="compiling kernels for this machine"):
         _compile_for_long()
+
+
+def test_the_warning_is_at_the_line_that_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_PATIENCE", -1.0)
+    with pytest.warns(GretaWarning, match="compiling") as caught:
+        _compile_as_numba_does()
+    assert caught[0].filename == __file__
+
+
+def _compile_as_numba_does() -> None:
+    """In context managers of its own."""
+    with compiling.telling_of_compilation():
+        for _ in range(2):
+            with event.trigger_event("numba:compile"):
+                pass
+
+
+def test_trends_of_runs_are_made_ready_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(walks, "find_layers", lambda *given: found.append(given) or find_layers(*given))
+    warm.warm("trends")
+    assert found
 
 
 def test_on_a_terminal_a_line_says_so_and_another_how_long_it_took(

@@ -16,7 +16,7 @@ from greta.errors import GretaWarning, warn
 
 _PATIENCE = 2.0
 """Seconds of compiling that are not worth a word."""
-_WHAT = "compiling kernels for this machine, which only the first query does: a minute or two"
+_WHAT = "compiling kernels for this machine, which only the first query of a kind does: up to two minutes"
 
 
 class _Compilation(Listener):

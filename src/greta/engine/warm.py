@@ -53,11 +53,14 @@ def warm(part: Part) -> None:
 
 def _warm_trends() -> None:
     """Show trends in the ways that the studio offers, which would not wait for a compiler."""
+    value = "MIN(LAST(A.x) - FIRST(A.x)) AS steepest"
     for windows in (_SLIDING, ""):
-        value = "MIN(LAST(A.x) - FIRST(A.x)) AS steepest"
         query = f"RETURN g, COUNT(*), {value} PATTERN A+ WHERE [g] AND A.x > NEXT(A).x GROUP-BY g {windows}"
         for pick in ("sample", "longest", "steepest"):
             trends(_TIMED, query, n=2, pick=pick)
+    runs = f"RETURN COUNT(*), {value} PATTERN A+ SEMANTICS contiguous MAXIMAL WHERE A.x > NEXT(A).x"
+    for pick in ("sample", "steepest"):
+        trends(_TIMED, runs, n=2, pick=pick)
 
 
 def main() -> None:
