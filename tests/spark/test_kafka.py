@@ -15,7 +15,7 @@ pytest.importorskip("confluent_kafka")
 import confluent_kafka as kafka
 
 import greta
-from greta.errors import DataError
+from greta.errors import DataError, SetupError
 from greta.spark.stream import aggregate_stream
 from greta.spark.stream.kafka import KafkaTopic, OffsetRange, TopicReader, TopicWriter, within_limit
 from greta.spark.stream.run import explained
@@ -181,6 +181,32 @@ def test_long_ranges_are_cut_so_that_all_cores_read(monkeypatch: pytest.MonkeyPa
 def test_a_limit_is_dealt_out_by_what_waits() -> None:
     assert within_limit({"0": 0, "1": 10}, {"0": 900, "1": 110}, 100) == {"0": 90, "1": 20}
     assert within_limit({"0": 0, "1": 10}, {"0": 9, "1": 11}, 100) == {"0": 9, "1": 11}
+
+
+def test_a_backlog_of_uneven_partitions_is_read_in_parts_and_nothing_is_late(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
+    # Partition 0 has two of three events, 1 one of six: equal parts of each would be a minute apart at the end.
+    topic = "uneven"
+    events = trades(0, 180)
+    for second, event in enumerate(events):
+        place = (0, 0, 0, 0, 1, 2)[second % 6]
+        broker.producer.produce(topic, json.dumps(event).encode(), partition=place)
+    far = {"type": "Nothing", "time": "2026-02-05T09:30:00Z", "company": "c0", "price": 0}
+    assert broker.producer.flush(30) == 0
+    go(spark, broker, topic, tmp_path, records_per_trigger=60)
+    broker.produce(topic, [far])
+    go(spark, broker, topic, tmp_path)
+    broker.produce(topic, [far])
+    assert go(spark, broker, topic, tmp_path) == expected(events)
+
+
+def test_a_bound_that_an_old_spark_would_not_keep_is_refused(
+    spark: Any, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greta.spark.stream.sources.spark_version", lambda _: (4, 1))
+    with pytest.raises(SetupError, match=r"can be bounded on Spark 4\.2 or later"):
+        Source(f"kafka:{broker.address}/topic", None, SCHEMA, records_per_trigger=5).read(spark)
 
 
 def test_the_source_names_itself_and_its_column() -> None:

@@ -15,6 +15,7 @@ import greta
 import greta.spark
 from greta.cli import main
 from greta.datasets import cluster, paper, stock, traffic
+from greta.datasets.inputs import Input
 from greta.errors import DataError, GretaError, SchemaError
 
 if TYPE_CHECKING:
@@ -118,9 +119,75 @@ def test_columns_of_every_type_come_as_spark_reads_them(spark: SparkSession, tmp
     assert here
 
 
+def sliced(df: DataFrame) -> bool:
+    """Whether tasks answer slices of time by themselves: nothing is shuffled."""
+    return by_tasks(df) and "Exchange" not in plan(df)
+
+
+SEVERAL = {
+    "falls": FALLS,
+    "all": "RETURN COUNT(*), AVG(S.price) PATTERN Stock S+ WHERE S.price > NEXT(S).price WITHIN 8 seconds",
+    "exact": "RETURN company, MAX(S.side) PATTERN Stock S+ WHERE [company] AND S.side = 'buy' "
+    "GROUP-BY company WITHIN 30 seconds SLIDE 6 seconds",
+}
+
+
+@pytest.mark.parametrize("query", [*SEVERAL.values(), SEVERAL])
+def test_files_in_order_of_time_are_answered_slice_by_slice_without_a_shuffle(
+    spark: SparkSession, tmp_path: Path, query: Any
+) -> None:
+    events = stock(6_000, companies=20, rate=1.0, ties=0.3, seed=5)
+    for at in range(3):
+        pq.write_table(events.slice(at * 2_000, 2_000), tmp_path / f"{at}.parquet", row_group_size=300)
+    read, here, there = answers(spark, tmp_path, query)
+    assert sliced(read)
+    assert here == there
+    assert here
+    assert not sliced(answers(spark, tmp_path, query, cut=0)[0])
+
+
+def test_row_groups_in_no_order_of_time_or_in_long_windows_are_shuffled(spark: SparkSession, tmp_path: Path) -> None:
+    events = stock(3_000, companies=20, rate=1.0, seed=6)
+    pq.write_table(events, tmp_path / "a.parquet", row_group_size=100)
+    long = FALLS.replace("1 minute SLIDE 20 seconds", "40 minutes SLIDE 10 minutes")
+    for query in (long, "RETURN COUNT(*) PATTERN Stock S"):
+        read, here, there = answers(spark, tmp_path, query)
+        assert by_tasks(read)
+        assert not sliced(read)
+        assert here == there
+    mixed = events.take([(at * 1_733) % 3_000 for at in range(2_999)])
+    pq.write_table(mixed, tmp_path / "a.parquet", row_group_size=100)
+    read, here, there = answers(spark, tmp_path, FALLS)
+    assert not sliced(read)
+    assert here == there
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "date32"])
+def test_slices_of_times_that_are_numbers_or_dates(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    whole = pa.array(range(400))
+    time = whole.cast(pa.int32()).cast(pa.date32()) if kind == "date32" else whole.cast(kind)
+    table = pa.table({"type": ["A", "B"] * 200, "time": time, "x": [float(at % 7) for at in range(400)]})
+    for type_ in ("A", "B"):
+        rows = table.filter(pa.compute.field("type") == type_).drop_columns(["type"])
+        pq.write_table(rows, tmp_path / f"{type_}.parquet", row_group_size=20)
+    unit = "days" if kind == "date32" else "seconds"
+    query = f"RETURN COUNT(*), SUM(A.x) PATTERN SEQ(A+, B) WHERE A.x < NEXT(A).x WITHIN 12 {unit} SLIDE 5 {unit}"
+    from greta.spark.batch.files import aggregate_inputs
+    from greta.spark.batch.pipeline import BatchOptions
+    from greta.spark.reading.inputs import read_events
+
+    inputs = [Input(str(tmp_path / "A.parquet"), "A"), Input(str(tmp_path / "B.parquet"), "B")]
+    events = read_events(spark, inputs)
+    answer = aggregate_inputs(events.df, events.files, query, BatchOptions())
+    assert sliced(answer)
+    expected = greta.aggregate(table, query).to_pylist()
+    found = [row.asDict() for row in answer.orderBy("window_start").collect()]
+    assert [list(row.values())[2:] for row in found] == [list(row.values())[2:] for row in expected]
+
+
 def test_row_groups_without_a_useful_event_are_not_read(tmp_path: Path, spark: SparkSession) -> None:
     from greta.engine.job import Job
-    from greta.spark.reading.parquet import Files, Wanted, plan_portions
+    from greta.spark.reading.parquet import Files, Wanted, deal, useful_groups
 
     table = pa.table(
         {
@@ -136,10 +203,10 @@ def test_row_groups_without_a_useful_event_are_not_read(tmp_path: Path, spark: S
 
     def groups(query: str) -> list[int]:
         job = Job.bind(query, table.schema)
-        wanted = Wanted({name: kinds[name] for name in job.schema.names}, (job.plan,), "type")
-        portions = plan_portions([Files(df)], wanted, 3)
-        assert portions is not None
-        return sorted(number for hand in portions for portion in hand for number in portion.groups)
+        wanted = Wanted({name: kinds[name] for name in job.schema.names}, (job.plan,), "time", "type")
+        found = useful_groups([Files(df)], wanted)
+        assert found is not None
+        return sorted(number for hand in deal(found, 3) for portion in hand for number in portion.groups)
 
     assert groups("RETURN COUNT(*) PATTERN A+") == [0, 1, 4, 5]
     assert groups("RETURN COUNT(*) PATTERN A+ WHERE [k]") == [1, 4, 5]

@@ -21,9 +21,10 @@ from greta.engine.queries import Queries
 from greta.errors import DataError, GretaError
 from greta.spark.batch.jobs import SparkJob
 from greta.spark.batch.pipeline import Batch, BatchOptions
+from greta.spark.batch.slices import plan_slices
 from greta.spark.batch.tasks import BLOBS, bad_batch, pack_channels
 from greta.spark.failures import met
-from greta.spark.reading.parquet import Files, Portion, Wanted, plan_portions, read_portion
+from greta.spark.reading.parquet import Files, Portion, Wanted, deal, read_portion, useful_groups
 from greta.spark.reading.times import TimeUnit, with_times
 from greta.spark.sessions.cores import parallelism
 from greta.spark.wire.columns import declared, opened
@@ -98,15 +99,27 @@ def aggregate_inputs(df: DataFrame, inputs: Sequence[Files] | None, query: Queri
     """The rows over ``df``, which is what these inputs hold together; tasks read them by themselves if they can."""
     batch = Batch.of(df, query, options)
     job = batch.job
-    portions = None
+    groups = None
     if inputs is not None and all(can_hash(type_) for type_ in job.key_types):
         kinds = {field.name: field.dataType for field in df.schema.fields}
-        wanted = Wanted({name: kinds[name] for name in job.schema.names}, job.plans, job.type)
-        portions = plan_portions(inputs, wanted, _TASKS_PER_CORE * parallelism(df.sparkSession))
-    if portions is None:
+        wanted = Wanted({name: kinds[name] for name in job.schema.names}, job.plans, job.time, job.type)
+        groups = useful_groups(inputs, wanted)
+    if groups is None:
         return batch.rows(df)
-    numbers = df.sparkSession.range(0, len(portions), 1, max(1, len(portions)))
-    return batch.finished(numbers.mapInArrow(partial(pack_files, hands=portions, job=job), declared(BLOBS)))
+    cores = parallelism(df.sparkSession)
+    slices = plan_slices(groups, job, options.tasks or cores) if options.cut is None else None
+    if slices is not None:
+        return batch.answered(_numbers(df.sparkSession, len(slices)), slices)
+    portions = deal(groups, _TASKS_PER_CORE * cores)
+    packed = _numbers(df.sparkSession, len(portions)).mapInArrow(
+        partial(pack_files, hands=portions, job=job), declared(BLOBS)
+    )
+    return batch.finished(packed)
+
+
+def _numbers(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers from 0 on, each in a task of its own."""
+    return spark.range(0, count, 1, max(1, count))
 
 
 def pack_files(

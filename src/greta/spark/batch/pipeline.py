@@ -5,6 +5,7 @@ Nothing is computed here: the DataFrame that comes back is as lazy as the one th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -18,6 +19,7 @@ from greta.engine.queries import Queries, bind_all, labelled
 from greta.errors import GretaError
 from greta.spark.batch.jobs import Channel, SparkJob, relevant_types
 from greta.spark.batch.ranges import Ranges, Share, plan_measured_ranges, plan_ranges
+from greta.spark.batch.slices import Slice, answer_slices
 from greta.spark.batch.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 from greta.spark.compat import repartition_by_id
 from greta.spark.reading.times import TimeUnit, with_times
@@ -157,6 +159,19 @@ class Batch:
     def rows(self, df: DataFrame) -> DataFrame:
         """Events → rows."""
         return self.finished(_packable(df, self.job).mapInArrow(partial(pack_events, job=self.job), declared(BLOBS)))
+
+    def answered(self, numbers: DataFrame, slices: Sequence[Slice]) -> DataFrame:
+        """Numbers of slices of files → rows."""
+        names, common, final = self.merged or (None, self.answers[0].travelling, self.answers[0].final)
+        answer = partial(
+            answer_slices,
+            slices=slices,
+            job=self.job,
+            schemas=[answer.travelling for answer in self.answers],
+            labels=names,
+            common=common,
+        )
+        return finished(numbers.mapInArrow(answer, declared(neutral(common))), common.names, final)
 
     def finished(self, packed: DataFrame) -> DataFrame:
         """Blobs of events → rows."""

@@ -223,7 +223,7 @@ def answer_directly(batches: Iterable[pa.RecordBatch], job: SparkJob, schema: pa
     """Blobs of events → rows of the only query, where no group has partitions in two tasks."""
     (only,) = job.jobs
     for channel, table in _events(batches, job):
-        yield from _leave(depart(only.run(table, channel.cut(only.plan)), schema))
+        yield from leave(depart(only.run(table, channel.cut(only.plan)), schema))
 
 
 def aggregate_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterator[pa.RecordBatch]:
@@ -231,12 +231,12 @@ def aggregate_events(batches: Iterable[pa.RecordBatch], job: SparkJob) -> Iterat
     for channel, table in _events(batches, job):
         for number in channel.queries:
             asked = job.jobs[number]
-            parts = _by_share(asked).partials(table, channel.cut(asked.plan))
+            parts = by_share(asked).partials(table, channel.cut(asked.plan))
             if parts.num_rows:
                 yield _pack_partials(parts.select(asked.partial_schema.names), number, job)
 
 
-def _by_share(job: Job) -> Job:
+def by_share(job: Job) -> Job:
     """The same job with the share as one more GROUP-BY attribute, so that parts of a group are summed per share."""
     plan = replace(job.plan, group=(*job.plan.group, SHARE))
     return replace(job, plan=plan, schema=job.schema.append(pa.field(SHARE, pa.int16())))
@@ -277,13 +277,13 @@ def finish_groups(
         rows = depart(job.jobs[number].finish(table), schemas[number])
         if labels is not None:
             rows = spread(rows, labels[number], common)
-        yield from _leave(rows)
+        yield from leave(rows)
 
 
 def _windows(batch: pa.RecordBatch) -> Int:
     return np.asarray(batch.column(WINDOW).to_numpy())
 
 
-def _leave(rows: pa.Table) -> list[pa.RecordBatch]:
+def leave(rows: pa.Table) -> list[pa.RecordBatch]:
     """Batches under the names that Spark expects."""
     return cast("list[pa.RecordBatch]", rows.rename_columns(neutral(rows.schema).names).to_batches(CHUNK_ROWS))

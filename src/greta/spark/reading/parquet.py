@@ -2,7 +2,7 @@
 
 Reading rows in the JVM and turning them into Arrow is most of a batch's time. Where the files are on this machine's
 file system and every one has the columns in the very types that Spark says, tasks read them with Arrow themselves.
-Anything else is left to Spark: ``plan_portions`` gives None then.
+Anything else is left to Spark: ``useful_groups`` gives None then.
 """
 
 from __future__ import annotations
@@ -49,13 +49,16 @@ class Portion:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class RowGroup:
     """A row group that may matter, and its size in bytes as far as it is read."""
 
     path: str
     number: int
     bytes: int
     event_type: str | None
+    rows: int
+    times: Bounds
+    """The earliest and the latest time in it, where the file tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,24 +67,25 @@ class Wanted:
 
     kinds: Mapping[str, T.DataType]
     plans: tuple[Plan, ...]
+    time: str
     type: str
 
 
-def plan_portions(inputs: Sequence[Files], wanted: Wanted, tasks: int) -> list[list[Portion]] | None:
-    """Per task its portions, of about the same size; None where Spark must read the files.
+def useful_groups(inputs: Sequence[Files], wanted: Wanted) -> list[RowGroup] | None:
+    """The row groups in which some event can play a part; None where Spark must read the files.
 
-    Reads the footer of every file. Row groups in which no event can play a part are left out.
+    Reads the footer of every file.
     """
-    groups: list[_Group] = []
+    groups: list[RowGroup] = []
     for files in inputs:
         found = _groups(files, wanted)
         if found is None:
             return None
         groups += found
-    return _dealt(groups, max(1, tasks))
+    return groups
 
 
-def _groups(files: Files, wanted: Wanted) -> list[_Group] | None:
+def _groups(files: Files, wanted: Wanted) -> list[RowGroup] | None:
     kinds = {field.name: field.dataType for field in files.df.schema.fields}
     needed = [name for name in wanted.kinds if files.event_type is None or name != wanted.type]
     if any(kinds.get(name) != wanted.kinds[name] for name in needed):
@@ -92,7 +96,7 @@ def _groups(files: Files, wanted: Wanted) -> list[_Group] | None:
     local = [str(path) for path in paths if path is not None]
     if len(local) < len(paths):
         return None
-    groups: list[_Group] = []
+    groups: list[RowGroup] = []
     try:
         with ThreadPoolExecutor(_READERS) as readers:
             for path, footer in zip(local, readers.map(pq.read_metadata, local), strict=True):
@@ -131,7 +135,7 @@ def _is(type_: pa.DataType, kind: T.DataType) -> bool:
 
 def _useful_groups(
     path: str, footer: pq.FileMetaData, needed: Sequence[str], event_type: str | None, wanted: Wanted
-) -> list[_Group]:
+) -> list[RowGroup]:
     places = {footer.schema.column(at).path: at for at in range(footer.num_columns)}
     groups = []
     for number in range(footer.num_row_groups):
@@ -142,7 +146,7 @@ def _useful_groups(
             bounds[wanted.type] = Bounds(event_type, event_type)
         if group.num_rows and can_matter(wanted.plans, wanted.type, bounds):
             size = sum(chunk.total_compressed_size for chunk in chunks.values())
-            groups.append(_Group(path, number, size, event_type))
+            groups.append(RowGroup(path, number, size, event_type, group.num_rows, bounds[wanted.time]))
     return groups
 
 
@@ -159,19 +163,24 @@ def _bounds(chunk: pq.ColumnChunkMetaData) -> Bounds:
         return Bounds()
 
 
-def _dealt(groups: list[_Group], tasks: int) -> list[list[Portion]]:
-    """Row groups dealt to tasks, the largest first, each to the task with the least so far."""
-    loads = [(0, at) for at in range(min(tasks, len(groups)))]
+def deal(groups: Sequence[RowGroup], tasks: int) -> list[list[Portion]]:
+    """Per task its portions, of about the same size: the largest row group first, each to the task with the least."""
+    loads = [(0, at) for at in range(min(max(1, tasks), len(groups)))]
     heapify(loads)
-    hands: list[dict[tuple[str, str | None], list[int]]] = [{} for _ in loads]
+    hands: list[list[RowGroup]] = [[] for _ in loads]
     for group in sorted(groups, key=lambda group: -group.bytes):
         load, at = loads[0]
-        hands[at].setdefault((group.path, group.event_type), []).append(group.number)
+        hands[at].append(group)
         heapreplace(loads, (load + group.bytes, at))
-    return [
-        [Portion(path, tuple(sorted(numbers)), event_type) for (path, event_type), numbers in hand.items()]
-        for hand in hands
-    ]
+    return [portions_of(hand) for hand in hands]
+
+
+def portions_of(groups: Sequence[RowGroup]) -> list[Portion]:
+    """The same row groups, those of a file together."""
+    files: dict[tuple[str, str | None], list[int]] = {}
+    for group in groups:
+        files.setdefault((group.path, group.event_type), []).append(group.number)
+    return [Portion(path, tuple(sorted(numbers)), event_type) for (path, event_type), numbers in files.items()]
 
 
 def read_portion(portion: Portion, schema: pa.Schema, type_: str) -> Iterator[dict[str, pa.Array]]:
@@ -185,7 +194,7 @@ def read_portion(portion: Portion, schema: pa.Schema, type_: str) -> Iterator[di
         with pq.ParquetFile(portion.path, read_dictionary=texts) as file:
             batches = file.iter_batches(CHUNK_ROWS, row_groups=list(portion.groups), columns=names, use_threads=False)
             for batch in batches:
-                events = {name: _engine(batch.column(name), schema.field(name).type) for name in names}
+                events = {name: to_engine(batch.column(name), schema.field(name).type) for name in names}
                 if portion.event_type is not None:
                     events[type_] = pa.repeat(portion.event_type, batch.num_rows)
                 yield events
@@ -201,7 +210,8 @@ def read_portion(portion: Portion, schema: pa.Schema, type_: str) -> Iterator[di
         ) from error
 
 
-def _engine(column: pa.Array, type_: pa.DataType) -> pa.Array:
+def to_engine(column: pa.Array, type_: pa.DataType) -> pa.Array:
+    """A column as Arrow reads it from a file, in the engine's type; text may be a dictionary of its words."""
     if pa.types.is_timestamp(type_):
         return column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()).view(type_)
     if pa.types.is_string(type_):

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.errors import DataError, SetupError
+from greta.spark.compat import spark_version
 from greta.spark.failures import no_source
 from greta.spark.reading.formats import CORRUPT, format_in, format_of, text_options
 from greta.spark.reading.paths import local_path
@@ -35,6 +36,8 @@ Format = Literal["parquet", "csv", "json"]
 
 KAFKA = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 """Spark's connector; its version is Spark's own."""
+_BOUNDED = (4, 2)
+"""The first Spark that asks a source in Python for a part of what there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,13 @@ def _topic(spark: SparkSession, place: str, columns: T.StructType, records: int 
         if records is not None:
             options["maxOffsetsPerTrigger"] = str(records)
         return spark.readStream.format("kafka").options(**options).load().select(F.col("value").alias(TEXT))
+    if records is not None and spark_version(spark) < _BOUNDED:
+        raise SetupError(
+            f"a micro-batch from Kafka can be bounded on Spark {_BOUNDED[0]}.{_BOUNDED[1]} or later, and this is Spark "
+            f"{spark.version}",
+            hint="leave --records-per-trigger out, or let Spark download its own connector with "
+            f"--package {KAFKA}:{pyspark.__version__}",
+        )
     options = {"servers": servers, "topic": topic, "columns": columns.json(), "recordsPerTrigger": str(records or 0)}
     return spark.readStream.format(_python_source(spark)).options(**options).load()
 
