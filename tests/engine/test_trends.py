@@ -271,6 +271,12 @@ def test_a_window_and_a_group_tell_which_row() -> None:
     ]  # fmt: skip
 
 
+def test_the_first_row_is_told_by_windows_and_groups_not_by_the_order_of_events() -> None:
+    events = [{"type": "S", "time": t, "price": t, "sector": s} for t, s in ((1, "c"), (2, "a"), (3, "b"), (11, "0"))]
+    for query in (BY_SECTOR, BY_SECTOR.partition("WITHIN")[0].replace("WHERE", "MIN LENGTH 1 WHERE S.time < 11 AND")):
+        assert greta.trends(events, query).column("group_sector").to_pylist() == ["a"]
+
+
 def test_a_window_may_be_a_time_stamp() -> None:
     events = [{"type": "A", "time": datetime(2026, 1, 1, 0, m, tzinfo=UTC)} for m in (1, 2, 11)]
     query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 minutes"

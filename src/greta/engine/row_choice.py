@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from greta.engine.frames import Cut
@@ -62,11 +63,23 @@ def choose_row(
         if not rows.num_rows and window is None and not group:
             return None, table, places
         raise no_such_row(window, group)
-    first = rows.slice(int(fitting[0]) if plan.group else 0, 1)
+    first = _first(rows.take(pa.array(fitting)) if plan.group else rows, plan.group)
     if number is None and plan.window is not None:
         number = window_number(job, first.column("window_start")[0].as_py())
         table, places = _inside(job, table, number)
     return Row(number, {name: first.column(name)[0].as_py() for name in plan.group}), table, places
+
+
+def _first(rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The first row in order of windows and then of groups, NULL first, however the events came."""
+    if pc.count(rows.column("window_start")).as_py():
+        start = rows.column("window_start")
+        rows = rows.filter(pc.equal(start, pc.min(start)))
+    for name in names:
+        values = rows.column(name).to_pylist()
+        least = None if None in values else min(values)
+        rows = rows.filter(pa.array([value == least for value in values]))
+    return rows.slice(0, 1)
 
 
 def matching(attributes: Mapping[str, pa.Array], group: Mapping[str, object]) -> Int:

@@ -49,8 +49,8 @@ def trends(
         pick: ``"sample"`` (every trend equally likely), ``"first"`` (in order of the times of their events),
             ``"longest"``, or the largest or smallest value of trends, such as
             ``"MIN(LAST(S.price) - FIRST(S.price))"``, or the name that RETURN gives it; of equal values the first.
-        window: The ``window_start`` of the row that is meant. The first row that fits is taken, so without ``window``
-            and ``group`` the first row of all.
+        window: The ``window_start`` of the row that is meant. The first row that fits is taken, in order of
+            windows and groups.
         group: Values of GROUP-BY attributes of the row that is meant.
         seed: Makes a sample repeatable.
         time: The column with the time.
