@@ -133,6 +133,15 @@ def test_rows_are_written_into_one_file(tmp_path: Path, trades: Path, ending: st
     assert counts == [7.0]
 
 
+@pytest.mark.parametrize("name", ["rows.xlsx", "rows.csv.gz", "rows.TXT"])
+def test_a_file_of_another_kind_does_not_become_a_directory(
+    tmp_path: Path, trades: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(FALLS, "-i", trades, "-o", tmp_path / name) == 2
+    assert ".csv, .parquet or .json" in capsys.readouterr().err
+    assert not (tmp_path / name).exists()
+
+
 def test_rows_are_written_into_a_directory(tmp_path: Path, trades: Path) -> None:
     out = tmp_path / "rows"
     for _ in range(2):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BOUNDS = ("window_start", "window_end")
 FILE_ENDINGS = (".csv", ".parquet", ".json", ".jsonl", ".ndjson")
 """An output that ends so is one file; any other is a directory."""
+OTHER_ENDINGS = (".xlsx", ".xls", ".txt", ".tsv", ".gz", ".zip", ".arrow", ".feather", ".html")
+"""Endings of files that nobody means as the name of a directory."""
 _PIPED_WIDTH = 1_000_000
 _WHOLE = 2**53
 """Up to here, every whole number is a double."""

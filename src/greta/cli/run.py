@@ -12,7 +12,7 @@ import greta
 from greta.cli.engines import Engine, check_files, choose, on_this_machine, spooled
 from greta.cli.output import examples
 from greta.cli.queries import located, query_text
-from greta.cli.rows import check_apart, check_output, is_file, print_rows, write_directory, write_file
+from greta.cli.rows import OTHER_ENDINGS, check_apart, check_output, is_file, print_rows, write_directory, write_file
 from greta.cli.settings import setting
 from greta.cli.trends import told, wish
 from greta.datasets.inputs import Columns, Input
@@ -284,6 +284,11 @@ def _check_output(output: str, format_: Format | None, overwrite: bool) -> None:
     if is_file(output) and format_ is not None:
         raise typer.BadParameter(
             f"{output} has its format by its ending; name a directory for others", param_hint="--output-format"
+        )
+    if format_ is None and "://" not in output and Path(output).suffix.lower() in OTHER_ENDINGS:
+        raise typer.BadParameter(
+            f"{output}: rows are written into a file that ends in .csv, .parquet or .json, or into a directory",
+            param_hint="--output",
         )
     check_output(output, overwrite)
 
