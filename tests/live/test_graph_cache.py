@@ -138,7 +138,8 @@ def test_every_word_of_a_heap_is_looked_at(tmp_path: Path) -> None:
         found = taken(job, store, piece, watermark, graphs)
     assert store.index is not None
     index = Index.unpack(store.index, job.fingerprint)
-    assert index.token is not None
+    (note,) = index.graphs
+    assert note.token is not None
     whole = (tmp_path / OWNER).read_bytes()
     name = whole[len(cache._MAGIC) : len(cache._MAGIC) + 32]
     used = found.live_bytes // 8
@@ -150,9 +151,9 @@ def test_every_word_of_a_heap_is_looked_at(tmp_path: Path) -> None:
         (tmp_path / OWNER).write_bytes(changed)
         slot = graphs.open(OWNER)
         assert slot is not None
-        assert (slot.load(name, bytes.fromhex(index.token)) is None) is (word is not None)
+        assert (slot.load(name, bytes.fromhex(note.token)) is None) is (word is not None)
         # Once taken up, it is nobody's until it is saved.
-        assert slot.load(name, bytes.fromhex(index.token)) is None
+        assert slot.load(name, bytes.fromhex(note.token)) is None
         slot.close()
 
 

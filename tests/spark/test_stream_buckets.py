@@ -35,7 +35,7 @@ def test_eight_buckets_go_to_eight_tasks_of_two_hundred() -> None:
 
 
 def test_state_under_a_key_that_no_bucket_has_is_refused() -> None:
-    windows = OpenWindows((), 8, early=False, late_events=None)
+    windows = OpenWindows((), (), 8, early=False, late_events=None)
     windows.places = {key: place for place, key in enumerate(bucket_keys(8))}
     with pytest.raises(StateError, match="another version of greta, or was stored with other buckets"):
         next(windows._step(3, [], 0, 0, fired=1))

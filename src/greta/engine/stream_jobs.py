@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,6 +88,11 @@ class StreamJob(Job):
         """A short name of the layout."""
         return fingerprint(self.layout)
 
+    @property
+    def keeps(self) -> str:
+        """A short name of which events are stored, whatever their columns, and until when."""
+        return fingerprint([self.layout | {"columns": None}, self.plan.event_types])
+
     def first_open(self, watermark: int) -> int:
         """The first window that a watermark (milliseconds) leaves open: its end lies after it."""
         within, slide = self.windows
@@ -95,6 +101,24 @@ class StreamJob(Job):
     def last_window(self, instant: int) -> int:
         """The last window that an instant in the clock's units falls into, or that begins before it."""
         return instant // self.windows[1]
+
+
+def sharing(jobs: Sequence[StreamJob]) -> tuple[tuple[int, ...], ...]:
+    """The numbers of queries by the events that they keep: those of one group keep them once."""
+    groups: dict[str, list[int]] = {}
+    for number, job in enumerate(jobs):
+        groups.setdefault(str(number) if job.keeps_totals else job.keeps, []).append(number)
+    return tuple(map(tuple, groups.values()))
+
+
+def with_common_columns(jobs: Sequence[StreamJob], groups: tuple[tuple[int, ...], ...]) -> tuple[StreamJob, ...]:
+    """The same jobs, each over the columns of all queries of its group."""
+    widened = list(jobs)
+    for group in groups:
+        columns = {field.name: field for number in group for field in jobs[number].schema}
+        for number in group:
+            widened[number] = replace(jobs[number], schema=pa.schema(list(columns.values())))
+    return tuple(widened)
 
 
 def fingerprint(layout: Any) -> str:

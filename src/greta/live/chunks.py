@@ -77,6 +77,16 @@ class Chunk:
 
 
 @dataclass(slots=True)
+class GraphNote:
+    """What a bucket's index tells of one query's graph."""
+
+    token: str | None = None
+    """The step's own name, which the graph that it left in a cache has, too; None: it left none."""
+    why: str | None = None
+    """Why the bucket's windows are computed when they close, though the query is one for online graphs."""
+
+
+@dataclass(slots=True)
 class Index:
     """What a bucket stores besides its chunks."""
 
@@ -90,11 +100,9 @@ class Index:
     totals: list[Chunk] = field(default_factory=list)
     """Running totals, with numbers of windows for times."""
     until: int = _NEVER
-    """Events before this instant are in the graph that ``token`` names."""
-    token: str | None = None
-    """The step's own name, which the graph that it left in a cache has, too; None: it left none."""
-    why: str | None = None
-    """Why the bucket's windows are computed when they close, though the query is one for online graphs."""
+    """Events before this instant are in the graphs that the notes name."""
+    graphs: list[GraphNote] = field(default_factory=list)
+    """Per query that shares the chunks."""
 
     @property
     def stored(self) -> list[Chunk]:
@@ -104,8 +112,8 @@ class Index:
     def pack(self, layout: str) -> bytes:
         """As bytes, with the version and the layout's fingerprint."""
         lists = {name: [chunk.fields for chunk in getattr(self, name)] for name in ("chunks", "totals")}
-        names = ("first", "timer", "folded", "until", "token", "why")
-        others = {name: getattr(self, name) for name in names}
+        others: dict[str, object] = {name: getattr(self, name) for name in ("first", "timer", "folded", "until")}
+        others["graphs"] = [(note.token, note.why) for note in self.graphs]
         return json.dumps({"format": FORMAT, "layout": layout, **others, **lists}).encode()
 
     @staticmethod
@@ -127,7 +135,8 @@ class Index:
         chunks, totals = ([Chunk(*chunk) for chunk in read[name]] for name in ("chunks", "totals"))
         index = Index(read["first"], read["timer"], chunks, read["folded"], totals)
         # Version 0.1.0 stores no graph's name: then one is made from the events.
-        index.until, index.token, index.why = read.get("until", _NEVER), read.get("token"), read.get("why")
+        index.until = read.get("until", _NEVER)
+        index.graphs = [GraphNote(*note) for note in read.get("graphs", [])]
         return index
 
 

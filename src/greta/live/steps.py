@@ -23,7 +23,7 @@ import json
 import uuid
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ from greta.kernels.heap import TOP
 from greta.lang.printer import print_query
 from greta.live.at_close import AtClose
 from greta.live.cache import Cache, Slot
-from greta.live.chunks import ChunkCache, Index, Store, StoredChunks, StoredPiece
+from greta.live.chunks import ChunkCache, GraphNote, Index, Store, StoredChunks, StoredPiece
 from greta.live.frozen import freeze, thaw
 from greta.live.growing import LiveGraph
 from greta.live.kept import Kept
@@ -95,19 +95,41 @@ def step(
     bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
     soon as the watermark has moved. ``owner`` names the stream and the bucket in the caches, where buckets share them.
     """
-    layout = job.fingerprint
+    (found,) = step_all((job,), store, events, watermark, chunks=chunks, graphs=graphs, owner=owner, early=early)
+    return found
+
+
+def step_all(
+    jobs: Sequence[StreamJob],
+    store: Store,
+    events: Sequence[pa.Table],
+    watermark: int,
+    *,
+    chunks: ChunkCache,
+    graphs: Cache | None,
+    owner: str = "stream/bucket",
+    early: bool = False,
+) -> list[Step]:
+    """The same for queries that keep the same events (``sharing``), and keep them once."""
+    job, layout = jobs[0], jobs[0].fingerprint
     index = Index.unpack(store.read_index(), layout)
     before = index.timer
+    index.graphs += [GraphNote() for _ in range(len(index.graphs), len(jobs))]
     new, times, late = _split(job, events, watermark)
-    bucket = _Bucket(job, StoredChunks(job, store, chunks, owner, index), graphs)
+    stored = StoredChunks(job, store, chunks, owner, index)
+    buckets = [_Bucket(each, replace(stored, job=each), graphs, number) for number, each in enumerate(jobs)]
     due, instant = job.first_open(watermark), watermark * job.clock.per_millisecond
     try:
-        closed = bucket.advance(due, instant, new, times)
-        bucket.chunks.append(new, times, bucket.needed_from(due))
-        partial = bucket.open(due, instant) if early else None
-        bucket.save(instant)
+        closed = [bucket.advance(due, instant, new, times) for bucket in buckets]
+        buckets[0].expire(due)
+        stored.append(new, times, buckets[0].needed_from(due))
+        partial = [bucket.open(due, instant) if early else None for bucket in buckets]
+        index.until = instant
+        for bucket in buckets:
+            bucket.save()
     finally:
-        bucket.let_go()
+        for bucket in buckets:
+            bucket.let_go()
     if index.stored:
         index.first, index.timer = max(index.first, due), watermark + 1
         store.write_index(index.pack(layout))
@@ -116,7 +138,10 @@ def step(
     chunks.retain(owner, {chunk.key for chunk in index.stored})
     first, last = _windows(job, index, due)
     rows, size = (sum(getattr(chunk, of) for chunk in index.stored) for of in ("rows", "bytes"))
-    return Step(closed, partial, late, rows, size, first, last, before, bucket.live_bytes, bucket.why)
+    return [
+        Step(closed[at], partial[at], late, rows, size, first, last, before, bucket.live_bytes, bucket.why)
+        for at, bucket in enumerate(buckets)
+    ]
 
 
 def _windows(job: StreamJob, index: Index, due: int) -> tuple[int | None, int | None]:
@@ -143,11 +168,13 @@ def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[
 
 @dataclass(slots=True)
 class _Bucket:
-    """One bucket during a step."""
+    """One bucket during a step, for one of the queries that share its chunks."""
 
     job: StreamJob
     chunks: StoredChunks
     graphs: Cache | None
+    number: int
+    """Of the query among those."""
     slot: Slot | None = None
     """The graph's file, where there is one."""
     graph: LiveGraph | None = None
@@ -167,7 +194,7 @@ class _Bucket:
         return 0 if self.graph is None else self.graph.bytes
 
     def advance(self, due: int, instant: int, new: pa.Table, times: NDArray[np.int64]) -> pa.Table:
-        """Partial rows of the windows before ``due``, which end at or before an instant; chunks for them are removed.
+        """Partial rows of the windows before ``due``, which end at or before an instant.
 
         ``new`` events are all at or after it; they tell which way of storing is the smaller one.
         """
@@ -179,12 +206,15 @@ class _Bucket:
             closed = self._by_graph(instant)
             if closed is None:
                 closed = self._at_close().advance(self.job.schema.empty_table(), instant)
+        return closed
+
+    def expire(self, due: int) -> None:
+        """Remove what only windows before ``due`` needed."""
         self.chunks.expire(self.needed_from(due))
         if self.index.folded is not None and due * self.job.windows[1] >= self.index.folded:
             # Open windows begin after all that is in the totals: events alone serve them.
             self.chunks.replace_totals(None, np.empty(0, dtype=np.int64))
             self.index.folded = None
-        return closed
 
     def open(self, due: int, instant: int) -> pa.Table:
         """Partial rows of the windows from ``due`` on, of all events so far."""
@@ -207,15 +237,20 @@ class _Bucket:
                 return AtClose(self.job, "", self._kept(due)).open()
         return partial_rows(graph.program, [*readings, graph.read_open()], self._kept(due))
 
-    def save(self, instant: int) -> None:
+    @property
+    def note(self) -> GraphNote:
+        """What the index tells of the graph."""
+        return self.index.graphs[self.number]
+
+    def save(self) -> None:
         """Leave the graph to the next step, under the name that the index gives to this one."""
-        self.index.until, self.index.token = instant, None
+        self.note.token = None
         if self.graph is None or self.slot is None or not self.index.stored:
             return
         token = uuid.uuid4()
         heap = self.graph.memory[: int(self.graph.about[TOP])]
         if self.slot.save(self.name, token.bytes, heap, freeze(self.graph)):
-            self.index.token = token.hex
+            self.note.token = token.hex
 
     def let_go(self) -> None:
         """Let other processes have the graph's file."""
@@ -228,13 +263,13 @@ class _Bucket:
             return None
         self.name = _name(self.job)
         program = _program(self.name, self.job)
-        if isinstance(program, str) or self.index.why is not None:
-            self.why = self.index.why or str(program)
+        if isinstance(program, str) or self.note.why is not None:
+            self.why = self.note.why or str(program)
             return None
-        if not self.graphs.pays(self.job.windows[0], instant - self.index.until, self.index.token is not None):
+        if not self.graphs.pays(self.job.windows[0], instant - self.index.until, self.note.token is not None):
             self.why = "micro-batches are long beside WITHIN: computing windows from their events costs less"
             return None
-        self.slot = self.graphs.open(self.chunks.owner)
+        self.slot = self.graphs.open(self.chunks.owner + (f"-{self.number}" if self.number else ""))
         if self.slot is None:
             self.why = f"no file for its graph can be had in {self.graphs.directory}"
             return None
@@ -245,15 +280,15 @@ class _Bucket:
             self.why = f"the graph cannot be kept: {error}"
             return None
         except Surprise as surprise:
-            self.why = self.index.why = str(surprise)
+            self.why = self.note.why = str(surprise)
             return None
         self.graph = graph
         return partial_rows(program, readings, self._kept(self.index.first))
 
     def _loaded(self, program: Program, slot: Slot) -> tuple[LiveGraph, int]:
         """(the graph that the step before left, or a new one; the instant from which on it lacks events)"""
-        if self.index.token is not None:
-            found = slot.load(self.name, bytes.fromhex(self.index.token))
+        if self.note.token is not None:
+            found = slot.load(self.name, bytes.fromhex(self.note.token))
             if found is not None:
                 heap, rest = found
                 return thaw(program, heap, rest), self.index.until

@@ -19,9 +19,10 @@ from greta.spark.reading.paths import local_path
 NOTE = "greta.json"
 
 
-def stream_layout(jobs: Sequence[StreamJob], buckets: int) -> dict[str, Any]:
-    """What the state of a stream depends on."""
-    return {"format": FORMAT, "buckets": buckets, "queries": [job.layout for job in jobs]}
+def stream_layout(jobs: Sequence[StreamJob], groups: tuple[tuple[int, ...], ...], buckets: int) -> dict[str, Any]:
+    """What the state of a stream depends on: its queries, and which of them keep their events together."""
+    together = {"together": [list(group) for group in groups]} if len(groups) < len(jobs) else {}
+    return {"format": FORMAT, "buckets": buckets, "queries": [job.layout for job in jobs]} | together
 
 
 def claim(checkpoint: str, layout: dict[str, Any]) -> None:
@@ -88,4 +89,4 @@ def _difference(known: dict[str, Any], layout: dict[str, Any]) -> str:
         for part in now:
             if before.get(part) != now[part]:
                 return f"its {part}: {json.dumps(before.get(part))}, now {json.dumps(now[part])}"
-    return "its layout differs"
+    return "other queries keep their events together"

@@ -18,7 +18,7 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.engine.job import Numbers
 from greta.engine.queries import Label, Queries, bind_all, labelled, naming
-from greta.engine.stream_jobs import StreamJob
+from greta.engine.stream_jobs import StreamJob, sharing, with_common_columns
 from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
@@ -70,7 +70,8 @@ def aggregate_stream(
     """Aggregate all trends of a query over a stream: a row per group and window once the watermark passes its end.
 
     The rows are those of a batch over the same events, for the sink's append mode. Several queries share the stream,
-    their rows come as from a batch.
+    their rows come as from a batch; those with the same windows, types, local predicates and partitions keep their
+    events once.
 
     ``window_end`` of the rows carries the watermark on: operators of Spark may stand behind them in the same query.
 
@@ -117,19 +118,23 @@ def aggregate_stream(
     for label, job in zip(names, bound, strict=True):
         with naming(label):
             _require_window(job.plan)
-    jobs = tuple(StreamJob.of(job) for job in bound)
+    plain = [StreamJob.of(job) for job in bound]
+    groups = sharing(plain)
+    jobs = with_common_columns(plain, groups)
     answers = [Answer.of(job, df.schema) for job in bound]
     early = emit == "update"
     sink = ParquetLateEvents(late_events) if isinstance(late_events, str) else late_events
     if checkpoint is not None:
-        claim(checkpoint, stream_layout(jobs, buckets))
+        claim(checkpoint, stream_layout(jobs, groups, buckets))
         require_pending_files(checkpoint)
     df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
-    choose_state_partitions(df.sparkSession, buckets * len(jobs))
+    choose_state_partitions(df.sparkSession, buckets * len(groups))
     remove_at_the_end(df.sparkSession)
     results = (
-        _packed(_watermarked(df, time, lateness), jobs, schema, buckets, bad_records)
-        .transform(_with_state, OpenWindows(jobs, buckets, early, sink, local_directory(df.sparkSession)))
+        _packed(
+            _watermarked(df, time, lateness), tuple(jobs[group[0]] for group in groups), schema, buckets, bad_records
+        )
+        .transform(_with_state, OpenWindows(jobs, groups, buckets, early, sink, local_directory(df.sparkSession)))
         .observe(metrics, *_figures(jobs))
     )
     merges = any(_merges(job.plan) for job in jobs)

@@ -8,7 +8,7 @@ computed of open windows lies in files on the executor's machine, where any of i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from greta.errors import StateError
 from greta.live.cache import Cache
 from greta.live.chunks import ChunkCache
 from greta.live.online import most_bytes
-from greta.live.steps import Step, step
+from greta.live.steps import Step, step_all
 from greta.spark.stream.checkpoint import filesystem
 from greta.spark.stream.graphs import graphs_directory
 from greta.spark.wire.buckets import bucket_keys
@@ -81,17 +81,20 @@ def _batch() -> int:
 
 
 class OpenWindows:
-    """Steps buckets; the place of a bucket's key is its query's number times ``buckets`` plus its own."""
+    """Steps buckets; the place of a bucket's key is the number of its queries' group times ``buckets`` plus its own."""
 
     def __init__(
         self,
         jobs: tuple[StreamJob, ...],
+        groups: tuple[tuple[int, ...], ...],
         buckets: int,
         early: bool,
         late_events: ParquetLateEvents | LateEvents | None,
         local: str | None = None,
     ) -> None:
         self.jobs = jobs
+        self.groups = groups
+        """Numbers of the queries that keep the same events."""
         self.buckets = buckets
         self.early = early
         self.late_events = late_events
@@ -102,7 +105,7 @@ class OpenWindows:
         """Take the state of whichever bucket Spark is calling for; before the first call."""
         tell_of_compilation()
         self.handle = handle
-        self.places = {key: place for place, key in enumerate(bucket_keys(len(self.jobs) * self.buckets))}
+        self.places = {key: place for place, key in enumerate(bucket_keys(len(self.groups) * self.buckets))}
         self.index = index
         self.chunks = chunks
         self.graphs = Cache(graphs_directory(self.local), most_bytes() // self._most_buckets)
@@ -137,11 +140,14 @@ class OpenWindows:
                 hint="go on with the version and the options that wrote it, or start with a new checkpoint",
             )
         place = self.places[key]
-        query = place // self.buckets
-        job = self.jobs[query]
+        queries = self.groups[place // self.buckets]
+        jobs = tuple(self.jobs[query] for query in queries)
         owner = f"{_property('sql.streaming.queryId')}/{key}"
         store = _SparkStore(self)
-        found = step(job, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early)
+        steps = step_all(
+            jobs, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early
+        )
+        found = steps[0]
         wanted = watermark + 1 if found.rows else None
         if found.timer is not None and found.timer not in (wanted, fired):
             self.handle.deleteTimer(found.timer)
@@ -152,10 +158,13 @@ class OpenWindows:
                 self.late_events(found.late, _batch(), place)
             else:
                 self.late_events(found.late, _batch())
-        yield _report(query, job, found, bad)
-        for final, table in ((True, found.closed), (False, found.open)):
-            if table is not None:
-                yield from _results(query, final, table)
+        for query, job, found in zip(queries, jobs, steps, strict=True):
+            # What is kept once counts once.
+            share = found if query == queries[0] else replace(found, rows=0, bytes=0)
+            yield _report(query, job, share, bad if query == queries[0] else 0)
+            for final, table in ((True, found.closed), (False, found.open)):
+                if table is not None:
+                    yield from _results(query, final, table)
 
 
 def _report(query: int, job: StreamJob, found: Step, bad: int) -> Row:
