@@ -28,7 +28,7 @@ FALLS = (
     "WHERE [company] AND S.price > NEXT(S).price GROUP-BY company WITHIN 10 seconds SLIDE 2 seconds"
 )
 RISES = FALLS.replace("S.price >", "S.price <").replace("MIN(S.price) AS low", "SUM(S.volume) AS sold")
-TURNS = FALLS.replace("Stock S+ ", "SEQ(Stock S, Stock T+) ").replace("S.price > NEXT(S).price", "S.price > NEXT(T).price")
+TURNS = FALLS.replace("Stock S+ ", "SEQ(Stock S, Stock T+) ").replace("NEXT(S)", "NEXT(T)")
 LONGER = FALLS.replace("WITHIN 10", "WITHIN 12")
 DEAR = FALLS.replace("[company]", "[company] AND S.price > 50")
 QUERIES = [FALLS, RISES, TURNS, LONGER, DEAR]
