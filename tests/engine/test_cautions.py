@@ -31,6 +31,19 @@ def test_one_event_of_a_named_type_is_enough() -> None:
     assert greta.aggregate(events, "RETURN COUNT(*) PATTERN SEQ(NOT Accident A, Stock S+)").num_rows == 1
 
 
+@pytest.mark.parametrize("slip", ["Accidnt", "accident", "Accidents"])
+def test_a_type_that_is_nearly_one_of_the_events_is_told_though_others_are_there(slip: str) -> None:
+    events = [*trades(3, 2), {"type": "Accident", "time": 9, "price": 1}]
+    message = rf"no event has the type {slip}, and the query does not name Accident\nhint: did you mean Accident\?"
+    with pytest.warns(GretaWarning, match=message):
+        greta.aggregate(events, f"RETURN COUNT(*) PATTERN SEQ(Stock S+, NOT {slip} A)")
+
+
+def test_a_type_that_is_near_another_named_one_is_not_told() -> None:
+    events = [{"type": "Order1", "time": 1, "price": 1}]
+    assert greta.aggregate(events, "RETURN COUNT(*) PATTERN SEQ(Order1 A, NOT Order2 B)").num_rows == 1
+
+
 @pytest.mark.parametrize(("start", "unit"), [(1_704_187_800_000, "ms"), (1_704_187_800_000_000, "us")])
 def test_numbers_that_look_like_a_time_since_1970_in_small_units_are_told(start: int, unit: str) -> None:
     with pytest.warns(GretaWarning, match=f"since 1970\nhint: .*--time-unit {unit}"):

@@ -5,7 +5,8 @@ Each is one look at what the job computes anyway, or at the first events. No eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from greta.plan.cautions import all_templates
 from greta.plan.nodes import AccessPath, AttributeType, Plan
 
 _SHOWN = 12
+_NEARLY = 0.8
+"""How alike two names of types are where one is taken for a slip: from 0 to 1, as difflib measures it."""
 _MANY_PAIRS = 3e9
 _PAIRS_PER_SECOND = 5e7
 """What a kernel decides of a usual condition on a usual machine."""
@@ -40,21 +43,33 @@ def cautions(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
 
 
 def absent_types(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
-    """No event has a type that the query names."""
-    there = [name for name in prepared.types.names if name is not None]
-    named = job.plan.event_types
-    if set(named) & set(there):
+    """No event has any type that the query names, or one of them is nearly one that is there and not named."""
+    yield from only_types(job, [name for name in prepared.types.names if name is not None])
+
+
+def only_types(job: Job, there: Sequence[str]) -> Iterator[GretaWarning]:
+    """The warnings for events of these types only."""
+    if set(job.plan.event_types) & set(there):
+        yield from _misspelt_types(job, there)
         return
-    yield only_types(job, there)
-
-
-def only_types(job: Job, there: list[str]) -> GretaWarning:
-    """The warning for events of these types only."""
     some = ", ".join(sorted(there)[:_SHOWN]) + (", …" if len(there) > _SHOWN else "")
-    return GretaWarning(
+    yield GretaWarning(
         f"no event has the type {' or '.join(job.plan.event_types)}: column {job.type!r} holds {some or 'only NULL'}",
         hint="name one of these types in PATTERN, or another column as the type",
     )
+
+
+def _misspelt_types(job: Job, there: Sequence[str]) -> Iterator[GretaWarning]:
+    """``NOT Accidnt A`` where there are Accident events: the other types that are named hide the mistake."""
+    named = job.plan.event_types
+    others = {name.lower(): name for name in there if name not in named}
+    for name in named:
+        near = [] if name in there else get_close_matches(name.lower(), list(others), n=1, cutoff=_NEARLY)
+        if near:
+            yield GretaWarning(
+                f"no event has the type {name}, and the query does not name {others[near[0]]}",
+                hint=f"did you mean {others[near[0]]}?",
+            )
 
 
 def small_units(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
