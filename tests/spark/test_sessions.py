@@ -5,6 +5,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,13 @@ import pytest
 pytest.importorskip("pyspark")
 
 from greta.spark.sessions import building
-from greta.spark.sessions.quiet import quiet_java
+from greta.spark.sessions.quiet import quiet_java, start_quietly
 
 pytestmark = pytest.mark.spark
 
 ONE_TASK = """\
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 import greta.spark
 spark = greta.spark.session("local[1]")
@@ -82,3 +86,19 @@ def test_all_that_java_says_is_heard_where_no_session_starts(capfd: pytest.Captu
     with pytest.raises(subprocess.CalledProcessError), quiet_java():
         subprocess.run([sys.executable, "-c", SPEAKING + "sys.exit(1)"], check=True)
     assert "ERROR FileFormatWriter: Aborting job" in capfd.readouterr().err
+
+
+def test_commands_start_quietly_unless_somebody_chooses_what_spark_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+
+    @contextmanager
+    def hushed() -> Iterator[None]:
+        started.append("quietly")
+        yield
+
+    monkeypatch.setattr("greta.spark.sessions.quiet.quiet_java", hushed)
+    monkeypatch.setattr("greta.spark.sessions.quiet.given_settings", dict)
+    monkeypatch.setattr("greta.spark.sessions.quiet.start", lambda *_: started.append("session"))
+    start_quietly("local[2]", {}, {})
+    start_quietly("local[2]", {"spark.log.level": "WARN"}, {})
+    assert started == ["quietly", "session", "session"]

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from greta.spark.sessions.shipping import pack
+from greta.spark.sessions.shipping import _keep, pack
 from support.clusters import Cluster, bare_python, cluster, connect_server
 
 pytestmark = pytest.mark.spark
@@ -113,6 +113,18 @@ def test_an_archive_holds_the_inside_of_the_package_and_its_kernels(
     done = subprocess.run([python, "-c", probe], env=environment, capture_output=True, text=True, check=False)
     assert done.stdout.strip() == str(tmp_path / "greta" / "__init__.py"), done.stderr
     assert "compiles" not in done.stderr
+
+
+def test_kernels_that_were_compiled_for_an_archive_are_there_for_the_next(tmp_path: Path) -> None:
+    copy, home = tmp_path / "copy", tmp_path / "home"
+    for place, files in ((copy, ("new.nbc", "newer.nbi", "same.nbi")), (home, ("newer.nbi", "same.nbi"))):
+        (place / "kernels" / "__pycache__").mkdir(parents=True)
+        for file in files:
+            (place / "kernels" / "__pycache__" / file).write_text(place.name)
+            os.utime(place / "kernels" / "__pycache__" / file, (1, 1 + (file == "newer.nbi" and place is copy)))
+    _keep(copy, home)
+    kept = {file.name: file.read_text() for file in (home / "kernels" / "__pycache__").iterdir()}
+    assert kept == {"new.nbc": "copy", "newer.nbi": "copy", "same.nbi": "home"}
 
 
 @pytest.mark.slow

@@ -91,13 +91,13 @@ def answer(
     from greta.spark.batch.files import aggregate_inputs
     from greta.spark.batch.pipeline import BatchOptions
     from greta.spark.reading.inputs import read_events
-    from greta.spark.sessions.building import start
     from greta.spark.sessions.progress import describe
+    from greta.spark.sessions.quiet import start_quietly
     from greta.spark.wire.columns import arrow_schema
 
     columns = reading.columns
     with _progress(quiet) as step, told():
-        spark = step("starting Spark", lambda: start(cluster.master, cluster.settings, {}), None)
+        spark = step("starting Spark", lambda: start_quietly(cluster.master, cluster.settings, {}), None)
         if cluster.ship:
             step("packing greta", lambda: greta.spark.ship(spark), None)
         describe(spark, cluster.title)

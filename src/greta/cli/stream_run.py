@@ -34,22 +34,17 @@ _DEFAULTS = {
 def session_for_streams(master: str | None, packages: list[str] | None, conf: list[str] | None) -> SparkSession:
     """A session on Spark that is new enough, with what suits streams where nobody has set anything else."""
     from greta.spark import require_pyspark
-    from greta.spark.sessions.building import start
-    from greta.spark.sessions.quiet import quiet_java
-    from greta.spark.sessions.settings import given_settings
 
     require_pyspark()
     from greta.spark.compat import OLDEST_STREAMS, client_version, require
+    from greta.spark.sessions.quiet import start_quietly
 
     require(client_version(), OLDEST_STREAMS, "streams")
 
     settings = dict(setting(item) for item in conf or [])
     if packages:
         settings["spark.jars.packages"] = ",".join(packages)
-    # Who chooses what Spark logs wants to read it.
-    logs = any(name.startswith("spark.log.") for name in given_settings() | settings)
-    with nullcontext() if logs else quiet_java():
-        return start(master, settings, _DEFAULTS)
+    return start_quietly(master, settings, _DEFAULTS)
 
 
 def run_stream(

@@ -1,6 +1,6 @@
 """What a session's Java and its workers write on standard error → what greta says there, and nothing else.
 
-A command that watches a stream says itself how it goes and why it ended. Beside that, Java announces its modules,
+A command says itself how it goes and why it ended. Beside that, Java announces its modules,
 workers announce their functions, and a micro-batch that is left undone when its stream ends prints stacks.
 """
 
@@ -9,14 +9,28 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from threading import Thread
+from typing import TYPE_CHECKING
+
+from greta.spark.sessions.building import start
+from greta.spark.sessions.settings import given_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _KEPT = 100
 """Last lines that are shown where a session does not start."""
 _OWN = "greta: "
 _WARNING = "GretaWarning: "
+
+
+def start_quietly(master: str | None, conf: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
+    """``start``, for a command: what Java and Spark log is not shown, unless a setting chooses what they log."""
+    logs = any(name.startswith("spark.log.") for name in given_settings() | dict(conf))
+    with nullcontext() if logs else quiet_java():
+        return start(master, conf, defaults)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,7 @@ def pack(file: Path) -> Path:
         # Kernels are valid for sources of the very same time stamp, which copies and archives keep.
         shutil.copytree(home, copy, ignore=shutil.ignore_patterns(*_SKIPPED))
         _compile(Path(place))
+        _keep(copy, home)
         for leftover in copy.rglob("*.pyc"):
             leftover.unlink()
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -63,6 +65,19 @@ def _compile(place: Path) -> None:
         done = subprocess.run(command, env=environment, cwd=place, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SetupError(f"the kernels could not be compiled for the archive\n{done.stderr.strip()[-500:]}")
+
+
+def _keep(copy: Path, home: Path) -> None:
+    """Bring kernels that were compiled for an archive home, where the next archive finds them."""
+    for kernel in copy.rglob("__pycache__/*.nb?"):
+        own = home / kernel.relative_to(copy)
+        if own.exists() and own.stat().st_mtime >= kernel.stat().st_mtime:
+            continue
+        with suppress(OSError):
+            own.parent.mkdir(exist_ok=True)
+            draft = own.with_name(f".{own.name}.{os.getpid()}")
+            shutil.copy2(kernel, draft)
+            draft.replace(own)
 
 
 def ship(spark: SparkSession, archive: str | Path | None = None) -> None:
