@@ -174,3 +174,45 @@ def test_trends_that_never_meet_a_scope_count_once(semantics: str, window: str, 
     query = f"RETURN COUNT(*) AS n PATTERN (A OR B)+ {semantics} WHERE [A.x] {window}"
     counts = aggregate(events, query, numbers=numbers, strategy=strategy).column("n").to_pylist()
     assert [int(count) for count in counts] == [row["n"] for row in brute_force.aggregate(events, query)]
+
+
+@STRATEGIES
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(B b1, NOT SEQ(A a1, A a2), B b2)",
+        "(A a1 OR A a2 OR B)+ SEMANTICS skip-till-next-match",
+        "(A a1 OR A a2 OR B)+ SEMANTICS contiguous",
+    ],
+)
+def test_nulls_in_a_scope_are_in_no_match(pattern: str, strategy: Any) -> None:
+    # Every a may be an a2; with a NULL it may be no a1, also where a trend has no a1 at all.
+    events = [{"type": t, "time": at, "x": None} for at, t in enumerate("BAAB")] + [{"type": "A", "time": 9, "x": 1}]
+    query = f"RETURN COUNT(*) AS n PATTERN {pattern} WHERE [a1.x]"
+    counts = aggregate(events, query, strategy=strategy).column("n").to_pylist()
+    assert counts == [row["n"] for row in brute_force.aggregate(events, query)] != []
+
+
+@STRATEGIES
+@NUMBERS
+@pytest.mark.parametrize(
+    ("pattern", "pairs", "total"),
+    [
+        ("A+ AND A+", 3, 12),  # 1 | 2, 1 | 12, 2 | 12
+        ("A+ AND A", 3, 12),  # the same: a pair has no order
+        ("A AND A", 1, 3),
+    ],
+)
+def test_sums_run_over_both_trends_of_every_pair(
+    pattern: str, pairs: int, total: int, numbers: Any, strategy: Any
+) -> None:
+    query = f"RETURN COUNT(*) AS n, SUM(A.x) AS total PATTERN {pattern}"
+    [row] = rows(aggregate(stream([1, 2]), query, numbers=numbers, strategy=strategy).to_pylist())
+    assert (row["n"], row["total"]) == (pairs, total)
+
+
+@STRATEGIES
+def test_two_equalities_at_once_take_no_other_pair_for_the_same(strategy: Any) -> None:
+    query = "RETURN COUNT(*) AS n PATTERN A+ WHERE A.x = NEXT(A).x AND A.y = NEXT(A).y"
+    events = stream([0, 1, 0, 1], [1, 0, 1, 1])
+    assert aggregate(events, query, strategy=strategy).column("n").to_pylist() == [5]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from greta import aggregate
+from support.examples import only_compiled
 
 STRATEGIES = pytest.mark.parametrize("strategy", ["auto", "graph"])
 LAST = 2**63 - 1
@@ -84,6 +85,7 @@ def test_residual_predicates_over_integers_do_not_round(where: str, expected: in
     assert count(stream([2**53 + 1, 2**53, 2**53 + 2], [0, 0, 1]), where, strategy) == [expected]
 
 
+@only_compiled
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 def test_averages_survive_the_merge_of_partitions_with_infinite_counts(numbers: Any) -> None:
     companies, prices = 200, 1000

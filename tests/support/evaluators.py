@@ -68,7 +68,7 @@ ARITHMETIC = [
     "{x} / 0 != {y}",
 ]
 PRODUCTS = ["{x} * {y} > 0", "{x} * {y} = {x}", "{x} % {y} = 0", "{x} * {y} - {y} != 0"]
-"""Of one value each of two events: pair by pair, these are computed in doubles (decision 36)."""
+"""Of one value each of two events: computed pair by pair, in doubles or in digits (decision 36)."""
 QUOTIENTS = ["{x} / {y} = 1", "{x} / {y} > 0.5"]
 """Of two integers beyond 2⁵³ they depend on when is rounded: both are made doubles first, save by brute force."""
 

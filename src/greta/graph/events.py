@@ -145,7 +145,7 @@ class Stream:
             elif pa.types.is_decimal(array.type):
                 exact = (None if value is None else Fraction(value) for value in array.to_pylist())
                 self._values[attribute] = [
-                    value.numerator if value and value.denominator == 1 else value for value in exact
+                    value.numerator if value is not None and value.denominator == 1 else value for value in exact
                 ]
             else:
                 self._values[attribute] = array.to_pylist()

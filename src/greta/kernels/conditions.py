@@ -1,7 +1,8 @@
 """Conditions on one pair of events, as data: comparisons of codes and residual programs.
 
 A residual program is postfix code over a small stack of doubles; NaN stands for NULL, so that arithmetic passes
-it on by itself. Truth values are 1, 0 and NaN (three-valued logic).
+it on by itself. Truth values are 1, 0 and NaN (three-valued logic). Integers that doubles may not hold take several
+cells (``exact``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from greta.kernels import exact
 from greta.kernels.compiler import inner
 from greta.kernels.layout import (
     EQUALS,
@@ -41,8 +43,22 @@ AND = 12
 OR = 13
 NOT = 14
 
-STACK = 128
-"""Deepest stack a program may need."""
+WIDTH = 15
+"""Argument: how many digits the exact integers that follow have."""
+WIDE_CONSTANT = 16
+WIDE_PREVIOUS = 17
+WIDE_NEXT = 18
+"""Argument: the first of as many constants or columns as a number has cells."""
+WIDE_ADD = 19
+WIDE_SUBTRACT = 20
+WIDE_MULTIPLY = 21
+WIDE_REMAINDER = 22
+WIDE_NEGATE = 23
+WIDE_COMPARE = 24
+"""Argument: operator. Leaves a truth value in place of two integers."""
+
+STACK = 2048
+"""Cells of the deepest stack that a program may need."""
 
 
 @inner
@@ -91,6 +107,7 @@ def residual_holds(
     """Run the program at ``start`` for event ``i`` and the later event ``j``."""
     at = start
     top = -1
+    width = 0
     while True:
         operation = conditions.program[at]
         argument = conditions.program[at + 1]
@@ -113,6 +130,10 @@ def residual_holds(
             stack[top] = -stack[top]
         elif operation == NOT:
             stack[top] = 1.0 - stack[top]
+        elif operation == WIDTH:
+            width = argument
+        elif operation > WIDTH:
+            top = _wide_step(conditions, operands, operation, argument, i, j, stack, top, width)
         else:
             right = stack[top]
             top -= 1
@@ -141,6 +162,49 @@ def residual_holds(
                 stack[top] = 1.0
             else:
                 stack[top] = left + right
+
+
+@inner
+def _wide_step(
+    conditions: Conditions,
+    operands: Operands,
+    operation: int,
+    argument: int,
+    i: int,
+    j: int,
+    stack: NDArray[np.float64],
+    top: int,
+    width: int,
+) -> int:
+    """One operation on exact integers of so many digits; the new top of the stack."""
+    cells = width + 1
+    if operation == WIDE_CONSTANT:
+        for d in range(cells):
+            stack[top + 1 + d] = conditions.constants[argument + d]
+        return top + cells
+    if operation == WIDE_PREVIOUS or operation == WIDE_NEXT:
+        event = i if operation == WIDE_PREVIOUS else j
+        for d in range(cells):
+            stack[top + 1 + d] = operands.values[argument + d, event]
+        return top + cells
+    b = top + 1 - cells
+    if operation == WIDE_NEGATE:
+        exact.negate(stack, b, width)
+        return top
+    a = b - cells
+    if operation == WIDE_COMPARE:
+        order = exact.order_of(stack, a, b, width)
+        stack[a] = math.nan if math.isnan(order) else (1.0 if compare(argument, order, 0.0) else 0.0)
+        return a
+    if operation == WIDE_ADD:
+        exact.add(stack, a, b, width, 1.0)
+    elif operation == WIDE_SUBTRACT:
+        exact.add(stack, a, b, width, -1.0)
+    elif operation == WIDE_MULTIPLY:
+        exact.multiply(stack, a, b, width)
+    else:
+        exact.take_remainder(stack, a, b, width)
+    return b - 1
 
 
 @inner
