@@ -216,3 +216,15 @@ def test_two_equalities_at_once_take_no_other_pair_for_the_same(strategy: Any) -
     query = "RETURN COUNT(*) AS n PATTERN A+ WHERE A.x = NEXT(A).x AND A.y = NEXT(A).y"
     events = stream([0, 1, 0, 1], [1, 0, 1, 1])
     assert aggregate(events, query, strategy=strategy).column("n").to_pylist() == [5]
+
+
+@STRATEGIES
+@pytest.mark.parametrize(("instant", "expected"), [(0, [1]), (1, [1]), (2, []), (3, [1]), (4, [1])])
+def test_a_match_at_the_time_of_a_neighbour_does_not_lie_between(
+    instant: int, expected: list[int], strategy: Any
+) -> None:
+    # a   b
+    # 1 2 3
+    events = [{"type": "A", "time": 1}, {"type": "B", "time": 3}, {"type": "C", "time": instant}]
+    query = "RETURN COUNT(*) AS n PATTERN SEQ(A, NOT C, B)"
+    assert aggregate(events, query, strategy=strategy).column("n").to_pylist() == expected
