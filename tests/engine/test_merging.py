@@ -14,7 +14,8 @@ import pytest
 
 from greta import aggregate
 from greta.engine.job import Job
-from greta.engine.results import Merged, merge
+from greta.engine.merging import merge
+from greta.engine.results import Merged
 
 
 def merged(values: list[Any], dtype: Any) -> Any:

@@ -129,7 +129,8 @@ def test_and_is_explained_as_pairs() -> None:
     ("where", "window", "cost"),
     [
         ("", "", "O(1)"),
-        ("", "WITHIN 10 seconds SLIDE 2 seconds", "O(k)"),
+        ("", "WITHIN 10 seconds SLIDE 4 seconds", "O(k)"),
+        ("", "WITHIN 10 seconds SLIDE 2 seconds", "O(1)"),
         ("WHERE A.x = NEXT(A).x", "WITHIN 10 seconds", "O(1)"),
         ("WHERE A.x < NEXT(A).x", "WITHIN 10 seconds SLIDE 2 seconds", "O(k·log n)"),
         ("WHERE A.x < NEXT(A).x AND A.y > NEXT(A).y", "", "O(√n)"),

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from greta.engine.codes import Decoder
 from greta.engine.frames import Stream
-from greta.engine.results import Groups, Merged, finish, group_partitions, join, merge, merge_block, require_result
+from greta.engine.merging import join, merge, merge_block, require_result
+from greta.engine.results import Groups, Merged, finish, group_partitions
 from greta.engine.run import Execution
 from greta.plan.measures import Combine
 from greta.plan.nodes import Plan

@@ -20,8 +20,9 @@ from greta.engine.columns import negated
 from greta.engine.compute import decoders, merged_groups
 from greta.engine.frames import Stream
 from greta.engine.job import WINDOW, Job
+from greta.engine.merging import merge
 from greta.engine.partitions import number_keys
-from greta.engine.results import Merged, decode_extremes, finish, merge
+from greta.engine.results import Merged, decode_extremes, finish
 from greta.engine.tables import contiguous
 from greta.engine.values import prepare
 from greta.kernels.layout import NOTHING

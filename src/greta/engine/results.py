@@ -1,6 +1,6 @@
-"""Intermediate values → rows: partitions merge into groups, windows get their bounds, aggregates their values.
+"""Intermediate values → rows: groups get their attributes, windows their bounds, aggregates their values.
 
-Merging runs on kernels and imports them when it is called; ``finish`` alone works without them.
+Nothing here loads kernels before it is called, and ``finish`` works without them.
 """
 
 from __future__ import annotations
@@ -15,21 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.codes import Decoder, double_codes
+from greta.engine.codes import Decoder
 from greta.engine.columns import Columns
 from greta.engine.computed import compute, keeps, square_root, to_arrow, to_double
-from greta.engine.limits import require_rows
 from greta.engine.tables import contiguous
 from greta.engine.values import prepare
 from greta.kernels.layout import NOTHING
 from greta.plan.measures import Measure
-from greta.plan.nodes import Finish, Output, Plan
+from greta.plan.nodes import Finish, Output
 
 if TYPE_CHECKING:
     from greta.engine.frames import Stream
     from greta.engine.job import Job
     from greta.engine.partitions import Frame
-    from greta.engine.run import Block
 
 Int = NDArray[np.int64]
 
@@ -85,116 +83,6 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     keys = number_keys(plain, count, null_is_a_value=True)
     attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
-
-
-def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
-    """Results of a block by (group, window); windows without a trend vanish."""
-    from greta.engine.pairs import pair_up
-
-    values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
-    runs = block.runs
-    alive = np.flatnonzero(values.adds[0] != 0)
-    lengths = (runs.last_window - runs.first_window + 1)[alive]
-    require_result(int(lengths.sum()))
-    rows = np.repeat(alive, lengths)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    window = runs.first_window[rows] + step
-    group = groups.of_partition[runs.partition[rows]]
-    merged = Merged(
-        group,
-        window,
-        {at: column[rows] for at, column in values.adds.items()},
-        {at: column[rows] for at, column in values.maxes.items()},
-    )
-    return merged if groups.whole else merge([merged])
-
-
-def require_result(rows: int) -> None:
-    """Raise DataError where an answer of so many rows is more than may be made."""
-    require_rows(rows, "the answer is too long", "let windows slide further, or ask for fewer groups")
-
-
-def join(parts: list[Merged]) -> Merged:
-    """All values of at least one part, one after another."""
-    if len(parts) == 1:
-        return parts[0]
-    return Merged(
-        np.concatenate([p.group for p in parts]),
-        np.concatenate([p.window for p in parts]),
-        {at: np.concatenate([p.adds[at] for p in parts]) for at in parts[0].adds},
-        {at: np.concatenate([p.maxes[at] for p in parts]) for at in parts[0].maxes},
-    )
-
-
-def merge(parts: list[Merged]) -> Merged:
-    """Add up values of equal (group, window). The order of the parts does not matter, to the last bit."""
-    joined = join(parts)
-    if len(joined.group) < 2:
-        return joined
-    order = _order(joined)
-    group, window = joined.group[order], joined.window[order]
-    first = np.flatnonzero(np.concatenate(([True], (group[1:] != group[:-1]) | (window[1:] != window[:-1]))))
-    return Merged(
-        group[first],
-        window[first],
-        {at: _add_up(column[order], first) for at, column in joined.adds.items()},
-        {at: np.maximum.reduceat(column[order], first) for at, column in joined.maxes.items()},
-    )
-
-
-def _order(merged: Merged) -> Int:
-    """By group and window; values of one place in an order of their own, so that rounding has one outcome."""
-    from greta.kernels.sorting import argsort
-
-    columns = [column for column in merged.adds.values() if column.dtype == np.float64]
-    values = [] if all(_whole(column) for column in columns) else [double_codes(column) for column in columns]
-    order = np.arange(len(merged.group))
-    for key in (*values, merged.window, merged.group):
-        order = order[argsort(key[order])]
-    return order
-
-
-def _whole(column: NDArray[np.float64]) -> bool:
-    """Whether any sum of these doubles is exact in any order."""
-    with np.errstate(over="ignore"):
-        return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
-
-
-def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
-    if len(first) == len(column):
-        return column
-    if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() >= 2.0**62:
-        column = column.astype(object)
-    if column.dtype == object:
-        return _objects([_total(values) for values in np.split(column, first[1:])])
-    if column.dtype == np.int64:
-        return np.add.reduceat(column, first)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.add.reduceat(column, first)
-    beyond = np.flatnonzero(~np.isfinite(sums))
-    if not len(beyond):
-        return np.asarray(sums)
-    # Doubles that overflow only when they meet: their sum is still needed for averages.
-    exact = sums.astype(object)
-    ends = np.append(first[1:], len(column))
-    exact[beyond] = _objects([_total(column[first[at] : ends[at]]) for at in beyond])
-    return exact
-
-
-def _total(values: NDArray[Any]) -> Any:
-    """The exact sum of integers, fractions and doubles of any size; an infinite one where a double is infinite.
-
-    Doubles among themselves add up as doubles, as they would if no other row were large, unless that overflows.
-    """
-    if all(isinstance(value, float) for value in values):
-        with np.errstate(over="ignore", invalid="ignore"):
-            total = float(np.add.reduceat(values.astype(np.float64), [0])[0])
-        if math.isfinite(total):
-            return total
-    infinite = [value for value in values if isinstance(value, float) and not math.isfinite(value)]
-    if infinite:
-        return sum(infinite)
-    return sum(Fraction(value) if isinstance(value, float) else value for value in values)
 
 
 def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]) -> pa.Table:
@@ -333,7 +221,7 @@ def _averages(sums: NDArray[Any], values: NDArray[Any]) -> tuple[NDArray[Any], N
         with np.errstate(invalid="ignore", divide="ignore"):
             return sums / values, some
     quotients = [_divide(a, b) if b else None for a, b in zip(sums.tolist(), values.tolist(), strict=True)]
-    return _objects(quotients), some
+    return objects(quotients), some
 
 
 def _deviations(
@@ -354,10 +242,11 @@ def _deviations(
             deviations.append(square_root(max(square_mean - mean_value * mean_value, Fraction(0))))
         else:
             deviations.append(square_mean)
-    return _objects(deviations), some
+    return objects(deviations), some
 
 
-def _objects(values: list[Any]) -> NDArray[Any]:
+def objects(values: list[Any]) -> NDArray[Any]:
+    """An array of Python's own numbers."""
     result = np.empty(len(values), dtype=object)
     result[:] = values
     return result
@@ -369,11 +258,18 @@ def _divide(a: Any, b: Any) -> Any:
     return Fraction(a) / Fraction(b)
 
 
+def are_doubles(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of some objects are doubles; most are, where a few numbers are too large for it."""
+    return np.array([type(value) is float for value in column.tolist()], dtype=bool)
+
+
 def doubles(column: NDArray[Any]) -> pa.Array:
     """A DOUBLE column; what is too large is infinite, what is NULL is NaN."""
     if column.dtype == object:
-        plain = [math.nan if value is None else to_double(value) for value in column]
-        column = np.array(plain, dtype=np.float64)
+        plain = are_doubles(column)
+        numbers = np.where(plain, column, math.nan).astype(np.float64)
+        numbers[~plain] = [math.nan if value is None else to_double(value) for value in column[~plain]]
+        column = numbers
     return pa.array(column.astype(np.float64, copy=False))
 
 

@@ -28,6 +28,7 @@ from greta.kernels.broad import SCALED, Broad, scaled, wide
 from greta.kernels.layout import FREE, KIND, Automaton, Input, Lanes
 from greta.kernels.propagate import Results, propagate, propagate_singly
 from greta.kernels.stores import Store, doubles, integers
+from greta.kernels.stretches import propagate_stretches
 from greta.kernels.windows import (
     Barriers,
     Sliding,
@@ -41,6 +42,7 @@ from greta.lang.nodes import Semantics
 from greta.plan.flows import Flow
 from greta.plan.measures import Combine, Measure, Total, build_flow
 from greta.plan.nodes import Place, Plan, Template
+from greta.plan.stretches import by_stretches
 
 Int = NDArray[np.int64]
 
@@ -51,6 +53,8 @@ _TICK_BYTES = 256 * 1024 * 1024
 """What the vertices of one time may take."""
 _WORTH_SHARING = 1.5
 _CACHE = 768 * 1024
+_LONG_WINDOW = 150
+"""Events of a window that take about as long by themselves as a stretch takes to become part of others."""
 _BLOCK_EVENTS = 2_000_000
 _BLOCK_WINDOWS = 500_000
 _MOST_LIMBS = 1 << 20
@@ -131,6 +135,7 @@ class Execution:
         self.breaks = window_breaks(self.plan.templates, self.barriers, self.within, self.slide)
         owned = stream.owned if stream.owned.shape[1] == 1 else stream.owned[:, self.frame.common]
         self.sliding = Sliding(self.within, self.slide, np.ascontiguousarray(owned))
+        self.stretches = by_stretches(self.plan)
 
     @cached_property
     def _prepared(self) -> list[_Prepared]:
@@ -288,14 +293,7 @@ class Execution:
         maxima = np.empty((count, flow.maxes), dtype=extremes)
         results = Results(words, maxima, np.zeros(len(partitions), dtype=np.uint8))
         if self.plan.semantics is Semantics.ANY:
-            held = int(np.diff(self.frame.offsets)[partitions].sum())
-            number_bytes = 8 * width * (flow.carried_adds + flow.carried_maxes)
-            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
-            if at_once == 1 and prepared.double and not broad:
-                propagate_singly(automaton, events, lanes, partitions, results)
-            else:
-                none = np.empty((0, 0), dtype=words.dtype)
-                propagate(automaton, events, lanes, partitions, at_once, blank, results, np.empty(0), none)
+            self._link_any(automaton, events, runs, template, blank, results)
         elif self.plan.semantics is Semantics.NEXT and template == 2:
             (left, right, both), (left_lanes, right_lanes, both_lanes) = automata, runs.lanes
             pair = (left_lanes, right_lanes, both_lanes)
@@ -306,6 +304,30 @@ class Execution:
             near.nearest_all(automaton, events, lanes, partitions, rule, blank, results)
         heed()
         return results
+
+    def _link_any(
+        self, automaton: Automaton, events: Input, runs: Runs, template: int, blank: Store, results: Results
+    ) -> None:
+        """Under skip-till-any-match: windows of stretches, one by one, or several at once."""
+        lanes, partitions = runs.lanes[template], runs.partitions
+        double = not isinstance(blank, Broad) and results.words.dtype == np.float64
+        pays = double and self.stretches and _are_long(lanes)
+        if pays and propagate_stretches(automaton, events, lanes, partitions, _TICK_BYTES, results):
+            return
+        held = int(np.diff(self.frame.offsets)[partitions].sum())
+        width = blank.width if isinstance(blank, Broad) else 1
+        number_bytes = 8 * width * (automaton.slots.carried_adds + automaton.slots.carried_maxes)
+        at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
+        if at_once == 1 and double:
+            propagate_singly(automaton, events, lanes, partitions, results)
+        else:
+            none = np.empty((0, 0), dtype=results.words.dtype)
+            propagate(automaton, events, lanes, partitions, at_once, blank, results, np.empty(0), none)
+
+
+def _are_long(lanes: Lanes) -> bool:
+    """Whether windows hold so many events that it pays to put them together of stretches."""
+    return bool((lanes.last[0] - lanes.first[0]).sum() >= _LONG_WINDOW * lanes.first.shape[1])
 
 
 def _lanes_at_once(automaton: Automaton, lanes: Lanes, events: int, number_bytes: int, ties: Callable[[], int]) -> int:

@@ -18,10 +18,11 @@ from greta.engine.compute import decoders
 from greta.engine.frames import Stream
 from greta.engine.interrupts import heed, stop_flag
 from greta.engine.job import Job
+from greta.engine.merging import join, merge, merge_block, require_result
 from greta.engine.operands import EventArrays
 from greta.engine.prepared import Partitions, Prepared
 from greta.engine.program import encode_steps, start_and_steps, to_matrix, to_slices
-from greta.engine.results import Groups, Merged, finish_all, group_partitions, join, merge, merge_block, require_result
+from greta.engine.results import Groups, Merged, finish_all, group_partitions
 from greta.engine.run import Block, Execution, Runs, Values
 from greta.errors import DataError
 from greta.kernels.layout import Slots, Steps

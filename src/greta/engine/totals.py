@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from greta.engine.frames import Cut, Stream
 from greta.engine.job import WINDOW
+from greta.engine.merging import merge
 from greta.engine.partials import write_partials
 from greta.engine.partitions import number_keys
-from greta.engine.results import Merged, merge
+from greta.engine.results import Merged
 from greta.engine.run import Execution, Runs
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import contiguous, plain_type

@@ -29,6 +29,8 @@ PARTS: dict[Part, str] = {
 _EVENTS: list[dict[str, Any]] = [{"type": "A", "time": time, "x": float(time), "g": "g"} for time in (1, 2)]
 _TIMED = [event | {"time": datetime.fromtimestamp(9 - event["time"], UTC)} for event in _EVENTS]
 """The same out of order and in time stamps, which kernels read where Arrow has them."""
+_LONG = [{"type": "A", "time": time / 100} for time in range(400)]
+"""So many that windows are put together of stretches."""
 _SLIDING = "WITHIN 4 seconds SLIDE 1 second"
 
 
@@ -49,6 +51,7 @@ def warm(part: Part) -> None:
         Job.bind(query, table.schema, numbers=numbers).partials(table, Cut(column="range", windows=4))
     if part == "usual":
         aggregate(_EVENTS, [f"RETURN COUNT(*) PATTERN {pattern}" for pattern in ("A", "A+")])
+        aggregate(_LONG, f"RETURN COUNT(*) PATTERN A+ {_SLIDING}")
 
 
 def _warm_trends() -> None:

@@ -75,6 +75,21 @@ def order_by_group(
 
 
 @kernel
+def sort_slices(values: NDArray[np.float64], first: NDArray[np.int64]) -> None:
+    """Sort, in place, the values from each of ``first`` up to the next; by insertion, so slices should be short."""
+    for k in range(first.shape[0]):
+        begin = first[k]
+        end = first[k + 1] if k + 1 < first.shape[0] else values.shape[0]
+        for i in range(begin + 1, end):
+            value = values[i]
+            j = i - 1
+            while j >= begin and values[j] > value:
+                values[j + 1] = values[j]
+                j -= 1
+            values[j + 1] = value
+
+
+@kernel
 def argsort(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Stable permutation that sorts ``keys``."""
     n = keys.shape[0]

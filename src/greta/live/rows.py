@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder
 from greta.engine.job import Job
+from greta.engine.merging import merge
 from greta.engine.partials import write_partials
-from greta.engine.results import Merged, merge
+from greta.engine.results import Merged
 from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.live.growing import Reading
 from greta.live.kept import Kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from greta.plan.nodes import AccessPath, Link, Plan, Template
+from greta.plan.stretches import by_stretches
 
 ORDERS = ("1", "log n", "√n", "n")
 """From cheapest to dearest."""
@@ -40,9 +41,9 @@ def plan_order(plan: Plan) -> str:
 
 
 def per_event(plan: Plan) -> str:
-    """``O(k·log n)``; without overlapping windows there is no k."""
+    """``O(k·log n)``; without overlapping windows, or where they are put together of stretches, there is no k."""
     order = plan_order(plan)
-    if plan.window is None or plan.window.per_event == 1:
+    if plan.window is None or plan.window.per_event == 1 or by_stretches(plan):
         return f"O({order})"
     return "O(k)" if order == "1" else f"O(k·{order})"
 

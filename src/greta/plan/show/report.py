@@ -9,6 +9,7 @@ from greta.lang.printer import print_expression, print_pattern
 from greta.plan.nodes import AccessPath, Link, Output, Place, Plan, State, Template
 from greta.plan.show import cost, words
 from greta.plan.show.draw import length_word, met_scopes, state_names
+from greta.plan.stretches import by_stretches
 
 PAIRS_FORMULA = "X·Y + X·Z + Y·Z + Z·(Z − 1)/2"
 
@@ -101,7 +102,10 @@ def _clauses(plan: Plan) -> tuple[tuple[str, str], ...]:
     rows.append(("Partitions", "; ".join(agreed) or "none: all events together"))
     rows.append(("Groups", ", ".join(plan.group) or "none: one row per window"))
     shown = words.windows(plan.window)
-    rows.append(("Windows", shown if plan.window is None else f"{shown}: k = {plan.window.per_event} per event"))
+    if plan.window is not None:
+        together = ", put together of stretches of events" if by_stretches(plan) else ""
+        shown += f": k = {plan.window.per_event} per event{together}"
+    rows.append(("Windows", shown))
     if plan.having is not None:
         rows.append(("Kept rows", print_expression(plan.having)))
     rows.append(("Columns read", ", ".join(("time", "type", *plan.attributes))))
