@@ -10,7 +10,7 @@ WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40 --durations-min 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo studio test check static fetch sample-beside browser-beside unit-beside unit lint format types layers test-slow test-soak test-plain test-sample \
+.PHONY: help setup demo studio test check static compiled fetch sample-beside browser-beside unit-beside unit lint format types layers test-slow test-soak test-plain test-sample \
   test-mutants test-python test-oldest test-matrix test-browser coverage screenshots bench bench-quick docs clean
 
 help: ## show this help
@@ -35,7 +35,7 @@ studio: $(READY) ## open a page to write queries in and see what they mean
 # the tests in a browser come first, which must not wait; a sample takes what all others leave of two cores while they
 # wait for Java. The output of these two comes at their end.
 test: $(PACKAGES) ## run all checks and tests: what CI runs
-	@$(MAKE) --no-print-directory -j 2 $(READY) fetch static
+	@$(MAKE) --no-print-directory -j 2 compiled fetch static
 	@$(MAKE) --no-print-directory -j 3 sample-beside browser-beside unit-beside
 	@$(MAKE) --no-print-directory test-oldest
 
@@ -49,6 +49,10 @@ unit-beside:
 	nice -n 5 $(PYTEST) -m "not slow and not browser"
 
 static: lint types layers
+
+# what several processes of tests would each compile
+compiled: $(READY)
+	@PYTHONPATH=research $(BIN)/python -W ignore tests/support/compiled.py
 
 # what the shares on another Python and on the oldest Spark need
 fetch: $(PACKAGES)

@@ -45,13 +45,13 @@ def check(case: Case, numbers: Any) -> None:
     assert rows(got) == rows(brute_force.aggregate(case.events, case.query)), case.query
 
 
-@examples(1000)
+@examples(600)
 @given(cases())
 def test_doubles_agree_with_brute_force(case: Case) -> None:
     check(case, "double")
 
 
-@examples(1000)
+@examples(600)
 @given(cases())
 def test_exact_numbers_agree_with_brute_force(case: Case) -> None:
     check(case, "exact")

@@ -15,7 +15,7 @@ import greta
 from greta.engine import run
 from greta.plan.stretches import by_stretches, is_linear
 from greta_research import brute_force
-from support.examples import examples
+from support.examples import examples, only_compiled
 from support.streams import FLOATS, INTEGERS, SCHEMA, SPARSE_INTEGERS, TEXTS
 
 # Random queries and streams are senseless now and then, which is what they are for.
@@ -133,6 +133,7 @@ def test_long_windows_are_put_together_and_have_the_rows_of_exact_numbers(stretc
             assert row[name] == (pytest.approx(expected, rel=1e-9) if isinstance(expected, float) else expected)
 
 
+@only_compiled
 def test_counts_beyond_doubles_are_infinite_and_averages_right(stretched: list[Any]) -> None:
     query = "RETURN COUNT(*), AVG(S.price) AS mean PATTERN S+ WITHIN 60 seconds SLIDE 10 seconds"
     rows = greta.aggregate(trades(3000), query).to_pylist()

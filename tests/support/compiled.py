@@ -1,0 +1,46 @@
+"""Compile what tests need besides the kernels of the set-up, once, before several processes would each do it.
+
+python tests/support/compiled.py
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+
+import greta
+from greta.engine.compiling import without_telling
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": kind, "time": float(time), "x": float(time), "y": float(-time), "g": "g"}
+    for time, kind in enumerate(("A", "B", "A", "A", "C", "A"))
+]
+SLIDING = "WITHIN 4 seconds SLIDE 1 second"
+PATTERNS = (
+    "A+ WHERE A.x < NEXT(A).x AND A.y > NEXT(A).y",
+    "A+ WHERE A.x * NEXT(A).x < 9",
+    "SEQ(NOT C, A+, NOT B, A D, NOT C)",
+    "A+ OR SEQ(A, B) SEMANTICS skip-till-next-match",
+    "A+ AND SEQ(A, B) SEMANTICS skip-till-next-match",
+    "A+ SEMANTICS skip-till-next-match MAXIMAL",
+    "SEQ(A+, B) SEMANTICS contiguous",
+)
+
+
+def main() -> None:
+    """Run small queries of every kind, in both number modes, as tables and as a stream."""
+    began = monotonic()
+    with without_telling():
+        for pattern in PATTERNS:
+            for windows in ("", SLIDING):
+                query = f"RETURN COUNT(*) PATTERN {pattern} {windows}"
+                greta.aggregate(EVENTS, query)
+                greta.aggregate(EVENTS, query, numbers="exact")
+            stream = greta.stream(f"RETURN COUNT(*) PATTERN {pattern} {SLIDING}")
+            stream.push(EVENTS)
+            stream.close()
+    print(f"greta: compiling what else the tests need, {monotonic() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
