@@ -104,7 +104,19 @@ class Page:
         return self.driver.find_elements("css selector", css)
 
     def click(self, css: str) -> None:
-        self.done(lambda: self.find(css).click())
+        """Click an element that stands still: where a chart comes in above it, the click would hit something else."""
+        self.done(lambda: self.still(css).click())
+
+    def still(self, css: str) -> Any:
+        """An element that has not moved for a moment."""
+        script = (
+            "const { x, y } = arguments[0].getBoundingClientRect(); return [x, y + scrollY, document.body.scrollHeight]"
+        )
+        element, before = self.find(css), None
+        while before != (now := self.driver.execute_script(script, element)):
+            before = now
+            time.sleep(0.15)
+        return element
 
     def hover(self, css: str) -> None:
         """Move the pointer over an element."""
