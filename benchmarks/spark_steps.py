@@ -94,7 +94,8 @@ def measure(within: int, cents: bool, directory: Path) -> Finding:
             (directory / "stream" / "bucket").unlink()
         with_graph = place <= 40
         began = process_time()
-        found = step(job, store, [events], watermark, chunks=ChunkCache(), graphs=graphs if with_graph else None)
+        kept = graphs if with_graph else None
+        (found,) = step((job,), store, [events], watermark, chunks=ChunkCache(), graphs=kept)
         took = 1e3 * (process_time() - began)
         assert not with_graph or second < LATENESS + 2 or found.why is None, found.why
         if place < 0:

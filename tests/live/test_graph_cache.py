@@ -23,9 +23,9 @@ from greta.live import cache
 from greta.live.cache import Cache
 from greta.live.chunks import ChunkCache, Index
 from greta.live.growing import LiveGraph
-from greta.live.steps import Step, step
+from greta.live.steps import Step
 from support.live_streams import as_a_bag
-from support.steps import MemoryStore
+from support.steps import MemoryStore, step
 
 WINDOW = "WITHIN 10 seconds SLIDE 2 seconds"
 FALLING = f"RETURN g, COUNT(*) PATTERN A+ WHERE [g] AND A.x > NEXT(A).x GROUP-BY g {WINDOW}"
@@ -222,7 +222,7 @@ import pickle, sys
 from pathlib import Path
 from greta.live.cache import Cache
 from greta.live.chunks import ChunkCache
-from greta.live.steps import step
+from support.steps import step
 job, store, kept, watermark, directory = pickle.loads(Path(sys.argv[1]).read_bytes())
 found = step(job, store, [kept], watermark, chunks=ChunkCache(), graphs=Cache(Path(directory), 1 << 20, least_steps=0))
 Path(sys.argv[1]).write_bytes(pickle.dumps((store, found)))

@@ -15,10 +15,11 @@ import greta
 from greta import datasets
 from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob, relevant, sharing, with_common_columns
+from greta.live import steps
 from greta.live.chunks import ChunkCache
-from greta.live.steps import Step, step, step_all
+from greta.live.steps import Step
 from support.spark_streams import Stream, disordered, random_parts, seconds_of
-from support.steps import GRAPHS, MemoryStore
+from support.steps import GRAPHS, MemoryStore, step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,7 @@ def test_steps_of_several_queries_give_the_rows_of_each_from_one_store(seed: int
         events = [relevant(shared[0], part)[0]]
         # Another worker has none of the chunks; sometimes there is no cache of graphs either.
         graphs = GRAPHS if draw.random() < 0.8 else None
-        found.append(step_all(shared, store, events, watermark, chunks=ChunkCache(), graphs=graphs, early=True))
+        found.append(steps.step(shared, store, events, watermark, chunks=ChunkCache(), graphs=graphs, early=True))
         single = step(shared[0], alone, events, watermark, chunks=ChunkCache(), graphs=None, owner="alone/bucket")
         assert [each.bytes for each in found[-1]] == [single.bytes] * 3
         assert all(each.open is not None for each in found[-1])
@@ -80,7 +81,7 @@ def test_steps_of_several_queries_give_the_rows_of_each_from_one_store(seed: int
     assert store.index is None
     for at, query in enumerate(QUERIES[:3]):
         expected = sorted(map(repr, greta.aggregate(table, query).to_pylist()))
-        assert rows(shared[at], [steps[at].closed for steps in found]) == expected, query
+        assert rows(shared[at], [each[at].closed for each in found]) == expected, query
 
 
 def in_one_order(found: list[dict[str, Any]], columns: list[str]) -> list[str]:

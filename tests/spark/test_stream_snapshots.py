@@ -18,10 +18,10 @@ from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import QueryMeaningError, StateError
 from greta.live import steps
 from greta.live.chunks import ChunkCache, Index
-from greta.live.steps import Step, step
+from greta.live.steps import Step
 from support import soak
 from support.examples import examples
-from support.steps import GRAPHS, MemoryStore
+from support.steps import GRAPHS, MemoryStore, step
 from support.streams import SCHEMA, Case, cases
 
 CASES = [

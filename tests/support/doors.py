@@ -21,9 +21,8 @@ import greta
 from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.live.chunks import ChunkCache
-from greta.live.steps import step
 from greta.live.stream import open_stream
-from support.steps import GRAPHS, MemoryStore
+from support.steps import GRAPHS, MemoryStore, step
 
 Rows = list[dict[str, Any]]
 

@@ -7,8 +7,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from greta.engine.stream_jobs import StreamJob
+from greta.live import steps
 from greta.live.cache import Cache
+from greta.live.steps import Step
 
 _DIRECTORY = Path(tempfile.mkdtemp(prefix="greta-graphs-"))
 atexit.register(shutil.rmtree, _DIRECTORY, ignore_errors=True)
@@ -47,3 +51,9 @@ class MemoryStore:
     def clear(self) -> None:
         self.index = None
         assert not self.chunks
+
+
+def step(job: StreamJob, *arguments: Any, **options: Any) -> Step:
+    """A step of a bucket that one query has for itself."""
+    (found,) = steps.step((job,), *arguments, **options)
+    return found

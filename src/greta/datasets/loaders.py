@@ -80,6 +80,7 @@ def _events(
     event_type: str | None,
     types: dict[str, pa.DataType],
 ) -> pa.Table:
+    """A source as events: type and time first, then the attributes that are wanted, under their own names."""
     names = source.names()
     special = [time] if event_type is not None else [time, type_column]
     match columns:

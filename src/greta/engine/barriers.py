@@ -95,6 +95,7 @@ def window_breaks(templates: tuple[Template, ...], barriers: list[list[Barriers]
 
 
 def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positive_scopes: tuple[int, ...]) -> Barriers:
+    """The matches of one negative, by end, in slices for the parent's partitions."""
     template = negative.template
     own, nested = template.variables, _nested(template)
     # A value that only a NOT within this one has tells matches apart as well, if it must be the trend's.

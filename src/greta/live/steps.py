@@ -79,27 +79,6 @@ class Step:
 
 
 def step(
-    job: StreamJob,
-    store: Store,
-    events: Sequence[pa.Table],
-    watermark: int,
-    *,
-    chunks: ChunkCache,
-    graphs: Cache | None,
-    owner: str = "stream/bucket",
-    early: bool = False,
-) -> Step:
-    """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
-
-    Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
-    bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
-    soon as the watermark has moved. ``owner`` names the stream and the bucket in the caches, where buckets share them.
-    """
-    (found,) = step_all((job,), store, events, watermark, chunks=chunks, graphs=graphs, owner=owner, early=early)
-    return found
-
-
-def step_all(
     jobs: Sequence[StreamJob],
     store: Store,
     events: Sequence[pa.Table],
@@ -110,7 +89,13 @@ def step_all(
     owner: str = "stream/bucket",
     early: bool = False,
 ) -> list[Step]:
-    """The same for queries that keep the same events (``sharing``), and keep them once."""
+    """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
+
+    Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
+    bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
+    soon as the watermark has moved. ``jobs`` keep the same events (``sharing``), and keep them once; each has a step of
+    its own. ``owner`` names the stream and the bucket in the caches, where buckets share them.
+    """
     job, layout = jobs[0], jobs[0].fingerprint
     index = Index.unpack(store.read_index(), layout)
     before = index.timer

@@ -149,6 +149,7 @@ def _answer(
     labels: pa.Array | None,
     common: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
+    """Final rows of the windows that start in a slice, query after query, in their travelling types."""
     pieces = [piece for portion in part.portions for piece in _events(portion, part, job)]
     if not pieces:
         return

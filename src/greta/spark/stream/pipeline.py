@@ -87,7 +87,7 @@ def aggregate_stream(
         lateness: How late events may come, e.g. ``"30 seconds"``, where ``df`` has no watermark on the time column.
             Events before the watermark are dropped and counted.
         emit: ``"update"`` also returns the current rows of open windows at every trigger; a column ``final`` tells
-            them apart. Each trigger then computes all open windows anew.
+            them apart. Each trigger then costs a copy of what is kept online, too.
         late_events: A directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
             micro-batch) that workers call, again where a task is repeated. Only the columns that the query reads are
             there.

@@ -23,7 +23,7 @@ from greta.errors import StateError
 from greta.live.cache import Cache
 from greta.live.chunks import ChunkCache
 from greta.live.online import most_bytes
-from greta.live.steps import Step, step_all
+from greta.live.steps import Step, step
 from greta.spark.stream.checkpoint import filesystem
 from greta.spark.stream.graphs import graphs_directory
 from greta.spark.wire.buckets import bucket_keys
@@ -144,9 +144,7 @@ class OpenWindows:
         jobs = tuple(self.jobs[query] for query in queries)
         owner = f"{_property('sql.streaming.queryId')}/{key}"
         store = _SparkStore(self)
-        steps = step_all(
-            jobs, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early
-        )
+        steps = step(jobs, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early)
         found = steps[0]
         wanted = watermark + 1 if found.rows else None
         if found.timer is not None and found.timer not in (wanted, fired):
