@@ -31,11 +31,11 @@ demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a pict
 studio: $(READY) ## open a page to write queries in and see what they mean
 	@$(BIN)/greta studio
 
-# What keeps one core busy runs two at a time: kernels are compiled while types are checked and packages fetched. Then
+# What keeps one core busy runs beside others: kernels are compiled while types are checked and packages fetched. Then
 # the tests in a browser come first, which must not wait; a sample takes what all others leave of two cores while they
 # wait for Java. The output of these two comes at their end.
 test: $(PACKAGES) ## run all checks and tests: what CI runs
-	@$(MAKE) --no-print-directory -j 2 compiled fetch static
+	@$(MAKE) --no-print-directory -j 3 compiled fetch static
 	@$(MAKE) --no-print-directory -j 3 sample-beside browser-beside unit-beside
 	@$(MAKE) --no-print-directory test-oldest
 
@@ -51,8 +51,10 @@ unit-beside:
 static: lint types layers
 
 # what several processes of tests would each compile
-compiled: $(READY)
-	@PYTHONPATH=research $(BIN)/python -W ignore tests/support/compiled.py
+compiled: compiled-double compiled-exact
+
+compiled-%: $(READY)
+	@PYTHONPATH=research $(BIN)/python -W ignore tests/support/compiled.py $*
 
 # what the shares on another Python and on the oldest Spark need
 fetch: $(PACKAGES)

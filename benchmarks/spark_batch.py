@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -29,6 +28,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pages import ROOT, write_part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import window
 
@@ -37,12 +37,11 @@ from greta.datasets import paper, stock_batches
 from greta.datasets.stock_market import STOCK_SCHEMA
 from greta.spark.sessions.java import export_java_home
 
-ROOT = Path(__file__).parents[1]
 FREE = "RETURN company, COUNT(*) PATTERN Stock S+ WHERE [company] GROUP-BY company WITHIN 1 minute"
 BURSTS = "RETURN company, COUNT(*) PATTERN Stock S+ WHERE [company] GROUP-BY company WITHIN 1 second SLIDE 250 ms"
 FALLS = BURSTS.replace("[company]", "[company] AND S.price > NEXT(S).price")
 ALL_FALLS = "RETURN COUNT(*) PATTERN Stock S+ WHERE S.price > NEXT(S).price WITHIN 1 second SLIDE 250 ms"
-HEADING = "## Batch"
+HEADING = "Batch"
 WARM_UPS = 3
 
 
@@ -301,23 +300,13 @@ def report(part: str, bench: Bench, before: float, ratios: dict[str, float]) -> 
         "parts": {name: parts[name] for name in PARTS if name in parts},
     }
     file.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
-    write_page(ROOT / "docs" / "benchmarks-spark.md", result)
-
-
-def write_page(file: Path, result: dict[str, Any]) -> None:
-    """Replace one part of the page, and leave the others as they are."""
-    text = file.read_text() if file.exists() else "# Spark, measured\n"
-    parts = re.split(r"(?m)^(?=## )", text)
-    others = [part.rstrip() + "\n" for part in parts if not part.startswith(HEADING)]
-    file.write_text("\n".join([others[0], page(result), *others[1:]]))
+    write_part(HEADING, page(result))
 
 
 def page(result: dict[str, Any]) -> str:
     parts = result["parts"]
     events, repeats = (sorted({part[word] for part in parts.values()}) for word in ("events", "repeats"))
     lines = [
-        HEADING,
-        "",
         (
             f"`python benchmarks/spark_batch.py --repeats {repeats[-1]}`: {' and '.join(f'{n:,}' for n in events)} "
             f"generated stock trades in Parquet files, `local[2]`, the best of {' and '.join(map(str, repeats))} runs "

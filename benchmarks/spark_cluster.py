@@ -1,7 +1,7 @@
 """Two workers of one core against one, on a standalone cluster of processes: how much faster Q1 gets.
 
 Master and workers are processes on loopback, executors run this Python. Either number of workers has a cluster of its
-own; runs of both come in turns. Prints the part *Cluster* of ``docs/benchmarks-spark.md``.
+own; runs of both come in turns. Writes the part *Cluster* of ``docs/benchmarks-spark.md``.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from pages import ROOT, write_part
+
 from greta import datasets
 
-ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.clusters import Cluster, cluster  # noqa: E402
+from support.clusters import Cluster, cluster
 
 DRIVER = """\
 import sys, time
@@ -59,12 +60,15 @@ def main() -> None:
                 with cluster(home, Path(sys.executable), workers) as started:
                     seconds[workers] += measured(started, events, arguments.repeats)
     one, two = (statistics.median(seconds[workers]) for workers in seconds)
-    print(
-        f"Q1 over {arguments.events:,} events in Parquet files, medians of {len(seconds[1])} runs; "
+    text = (
+        f"`python benchmarks/spark_cluster.py`: Q1 over {arguments.events:,} events in Parquet files, "
+        f"medians of {len(seconds[1])} runs; "
         f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after.\n\n"
         "| workers of one core | seconds |\n|--:|--:|\n"
         f"| 1 | {one:.1f} |\n| 2 | {two:.1f} |\n| ratio (at least 1.7) | {one / two:.2f} |"
     )
+    print(text)
+    write_part("Cluster", text)
 
 
 def measured(on: Cluster, events: Path, repeats: int) -> list[float]:

@@ -19,7 +19,6 @@ import json
 import math
 import os
 import platform
-import re
 import shutil
 import statistics
 import tempfile
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from pages import PAGE, ROOT, write_part
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from spark_batch import processor_seconds
@@ -49,8 +49,7 @@ SCHEMA = "type STRING, time TIMESTAMP, company STRING, sector STRING, price DOUB
 LATENESS = "10 seconds"
 LATE, WITHIN = 10.0, 600.0
 """Seconds of LATENESS and of WITHIN."""
-ROOT = Path(__file__).parent.parent
-HEADING = "## Streaming"
+HEADING = "Streaming"
 WARM_UPS = 2
 """Runs of either way before the first that is measured: Java goes on compiling for tens of micro-batches."""
 FILES = 2
@@ -259,8 +258,6 @@ def measure(spark: SparkSession, scratch: Path, options: argparse.Namespace) -> 
 def page(result: dict[str, Any]) -> str:
     """The part of the page that these figures make."""
     lines = [
-        HEADING,
-        "",
         (
             f"`python benchmarks/spark_stream.py`: Q1 (WITHIN 10 minutes SLIDE 10 seconds, k = 60) beside Spark's own "
             f"`groupBy(window('10 minutes', '10 seconds'), sector).count()`, both in one session on `local[2]` with "
@@ -329,14 +326,6 @@ def _seconds(value: float | None) -> str:
     return "no row in time" if value is None else f"{value:.2f}"
 
 
-def write_page(file: Path, part: str) -> None:
-    """Replace one part of the page, and leave the others as they are."""
-    text = file.read_text() if file.is_file() else "# Spark, measured\n"
-    parts = re.split(r"(?m)^(?=## )", text)
-    others = [other.rstrip() + "\n" for other in parts if not other.startswith(HEADING)]
-    file.write_text("\n".join([*others, part]))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="throughput at 20k partitions and the first size only")
@@ -349,7 +338,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2_000.0, help="events per second of event time")
     parser.add_argument("--densities", type=float, nargs="*", default=[200.0], help="other such rates to compare at")
     parser.add_argument("--output", type=Path, default=ROOT / "benchmarks" / "results" / "spark-stream.json")
-    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "benchmarks-spark.md")
+    parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
     spark = greta.spark.session(
         "local[2]",
@@ -376,7 +365,7 @@ def main() -> None:
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(json.dumps(result, indent=2) + "\n")
     if not options.quick:
-        write_page(options.page, page(result))
+        write_part(HEADING, page(result), options.page)
 
 
 if __name__ == "__main__":

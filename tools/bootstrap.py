@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,12 +53,18 @@ def make_packages_ready() -> None:
 
 
 def compile_kernels() -> None:
-    # The first query ever would wait for this, without a word.
-    say("compiling the kernels (a minute or two on the first run)")
-    run(PYTHON, "-m", "greta.engine.warm")
-    run(PYTHON, "-m", "greta.live.warm")
+    # The first query ever would wait for this. What needs the same kernels is compiled by one process.
+    say("compiling the kernels (a minute on the first run)")
+    ways = (("greta.engine.warm usual trends",), ("greta.engine.warm exact selection", "greta.live.warm"))
+    with ThreadPoolExecutor() as both:
+        list(both.map(compile_in_turn, ways))
     READY.touch()
     say("ready: .venv/bin/greta --help lists what there is")
+
+
+def compile_in_turn(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        run(PYTHON, "-m", *module.split())
 
 
 def say(message: str) -> None:

@@ -1,5 +1,6 @@
 """Kernels made ready beforehand."""
 
+import gc
 import sys
 import warnings
 from typing import Any
@@ -19,8 +20,14 @@ def test_every_part_is_made_ready_with_a_line_of_progress(capsys: pytest.Capture
     main()
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(PARTS)
-    for number, (line, name) in enumerate(zip(lines, PARTS.values(), strict=True), start=1):
-        assert line.startswith(f"greta: compiling kernels {number}/{len(PARTS)}: {name}, ")
+    for line, name in zip(lines, PARTS.values(), strict=True):
+        assert line.startswith(f"greta: kernels are ready for {name}, ")
+
+
+def test_one_part_is_made_ready_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["exact"])
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("greta: kernels are ready for exact counts, ")
 
 
 def _compile_for_long(part: object = None) -> None:
@@ -98,3 +105,16 @@ def test_kernels_are_made_ready_without_a_warning_that_they_are(
     assert capsys.readouterr().err == ""
     with pytest.warns(GretaWarning):
         _compile_for_long()
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_no_garbage_is_collected_until_a_kernel_and_its_parts_are_compiled(collecting: bool) -> None:
+    try:
+        (gc.enable if collecting else gc.disable)()
+        with event.trigger_event("numba:compile"):
+            with event.trigger_event("numba:compile"):
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+        assert gc.isenabled() is collecting
+    finally:
+        gc.enable()

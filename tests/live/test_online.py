@@ -239,4 +239,4 @@ def test_figures_say_why_windows_are_computed_at_the_close(query: str, why: str)
 
 def test_kernels_of_streams_are_made_ready_with_a_line_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
     main()
-    assert capsys.readouterr().out.startswith("greta: compiling kernels of streams, ")
+    assert capsys.readouterr().out.startswith("greta: kernels are ready for streams, ")

@@ -1,11 +1,13 @@
 """The kernels made ready before someone waits for them: compiled once per machine, then loaded from disk.
 
 Compiling takes a minute or two and happens at the first query ever; ``python -m greta.engine.warm`` does it
-beforehand, and says what it is at.
+beforehand, all parts or those that it is told, and says what it has done.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any, Literal
@@ -66,15 +68,16 @@ def _warm_trends() -> None:
         trends(_TIMED, runs, n=2, pick=pick)
 
 
-def main() -> None:
-    """Make all parts ready, with a line of progress for each."""
-    for number, (part, name) in enumerate(PARTS.items(), start=1):
-        print(f"greta: compiling kernels {number}/{len(PARTS)}: {name}", end="", flush=True)
+def main(parts: Sequence[str] = ()) -> None:
+    """Make some parts ready, or all, with a line of progress for each."""
+    for part, name in PARTS.items():
+        if parts and part not in parts:
+            continue
         began = monotonic()
         with without_telling():
             warm(part)
-        print(f", {monotonic() - began:.0f} s", flush=True)
+        print(f"greta: kernels are ready for {name}, {monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

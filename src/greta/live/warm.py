@@ -19,11 +19,10 @@ def warm() -> None:
 
 def main() -> None:
     """Make streams ready, with a line of progress."""
-    print("greta: compiling kernels of streams", end="", flush=True)
     began = monotonic()
     with without_telling():
         warm()
-    print(f", {monotonic() - began:.0f} s", flush=True)
+    print(f"greta: kernels are ready for streams, {monotonic() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
