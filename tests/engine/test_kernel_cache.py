@@ -65,5 +65,15 @@ def test_a_change_to_a_called_kernel_compiles_its_callers_anew(tmp_path: Path) -
 
 def test_compiling_leaves_the_cache_of_other_packages_as_it_was() -> None:
     import numba
+    from numba.core import caching
 
     assert os.environ.get("NUMBA_CACHE_LOCATOR_CLASSES", "") == numba.config.CACHE_LOCATOR_CLASSES
+    assert not any(place.__module__.startswith("greta.") for place in caching.CacheImpl._locator_classes)
+
+
+def test_where_compiled_code_is_kept_is_found_under_the_names_of_older_numbas(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core import caching
+
+    monkeypatch.setattr(caching, "_InTreeCacheLocator", caching.InTreeCacheLocator, raising=False)
+    monkeypatch.delattr(caching, "InTreeCacheLocator")
+    assert compiler._locator("InTreeCacheLocator") is caching._InTreeCacheLocator

@@ -11,7 +11,8 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -46,14 +47,11 @@ def kernel(function: Function) -> Function:
     """Compile ``function``, which Python calls, for speed; with ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _plain(function)
-    before = numba.config.CACHE_LOCATOR_CLASSES  # type: ignore[attr-defined]
-    numba.config.CACHE_LOCATOR_CLASSES = _PLACES  # type: ignore[attr-defined]
-    try:
-        return numba.njit(cache=True, **OPTIONS)(function)  # type: ignore[no-any-return]
-    except RuntimeError:
-        return numba.njit(**OPTIONS)(function)  # type: ignore[no-any-return]
-    finally:
-        numba.config.CACHE_LOCATOR_CLASSES = before  # type: ignore[attr-defined]
+    with _own_places():
+        try:
+            return numba.njit(cache=True, **OPTIONS)(function)  # type: ignore[no-any-return]
+        except RuntimeError:
+            return numba.njit(**OPTIONS)(function)  # type: ignore[no-any-return]
 
 
 def part(function: Function) -> Function:
@@ -135,21 +133,38 @@ class _ByAllSources:
         return fingerprint()
 
 
-class GivenPlace(_ByAllSources, caching.UserProvidedCacheLocator):
+@contextmanager
+def _own_places() -> Iterator[None]:
+    """Let Numba keep what is compiled inside in places of ours; other packages keep theirs."""
+    # The setting, from 0.62 on, would go before the list, which all versions have.
+    setting, classes = getattr(numba.config, "CACHE_LOCATOR_CLASSES", ""), caching.CacheImpl._locator_classes
+    numba.config.CACHE_LOCATOR_CLASSES, caching.CacheImpl._locator_classes = "", _PLACES  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        numba.config.CACHE_LOCATOR_CLASSES, caching.CacheImpl._locator_classes = setting, classes  # type: ignore[attr-defined]
+
+
+def _locator(name: str) -> Any:
+    """One of Numba's own classes for where compiled code is kept; before 0.62 their names began with _."""
+    return getattr(caching, name, None) or getattr(caching, f"_{name}")
+
+
+class GivenPlace(_ByAllSources, _locator("UserProvidedCacheLocator")):  # type: ignore[misc]
     """The directory that ``NUMBA_CACHE_DIR`` names."""
 
 
-class PackagePlace(_ByAllSources, caching.InTreeCacheLocator):
+class PackagePlace(_ByAllSources, _locator("InTreeCacheLocator")):  # type: ignore[misc]
     """Beside the modules."""
 
 
-class HomePlace(_ByAllSources, caching.UserWideCacheLocator):
+class HomePlace(_ByAllSources, _locator("UserWideCacheLocator")):  # type: ignore[misc]
     """The user's cache directory."""
 
 
-class ArchivePlace(_ByAllSources, caching.ZipCacheLocator):
+class ArchivePlace(_ByAllSources, _locator("ZipCacheLocator")):  # type: ignore[misc]
     """The user's cache directory, for modules inside a zip archive."""
 
 
-_PLACES = ",".join(f"{__name__}.{place.__name__}" for place in (GivenPlace, PackagePlace, HomePlace, ArchivePlace))
+_PLACES: list[Any] = [GivenPlace, PackagePlace, HomePlace, ArchivePlace]
 """In the order in which they are tried."""
