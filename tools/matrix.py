@@ -27,6 +27,7 @@ FEATURES: dict[str, tuple[str, ...]] = {
     "Connect": ("tests/spark/test_connect.py",),
     "stream": ("tests/spark/test_stream.py", "tests/spark/test_stream_buckets.py"),
     "command line": ("tests/spark/test_cli_run.py", "tests/spark/test_cli_stream.py"),
+    "Kafka": ("tests/spark/test_kafka.py",),
     "pack/ship": ("tests/spark/test_ship.py",),
 }
 SLOW = ("Connect", "pack/ship")
@@ -54,6 +55,7 @@ SPARKS = (
     Spark("4.2.1"),
     Spark("4.3.0"),
 )
+EXTRAS = ("spark", "java", "kafka", "plot")
 TOOLS = ("duckdb", "hypothesis", "polars", "psutil", "pytest", "pytest-timeout")
 
 
@@ -151,12 +153,12 @@ def pins(spark: Spark) -> str:
 
 
 def needed() -> list[str]:
-    """Names of what greta and its extras for Spark and Java need; their versions are pinned."""
+    """Names of what greta and its extras that are tried need; their versions are pinned."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *extras["spark"], *extras["java"]]
+    wanted = [*project["dependencies"], *(name for extra in EXTRAS for name in extras[extra])]
     names = [re.split(r"[<>=]", requirement)[0] for requirement in wanted]
     return [name for name in names if name != "pyspark"]
 
@@ -194,10 +196,13 @@ def run(python: Path, files: tuple[str, ...], selection: str, *, slow: bool) -> 
 def read_table() -> dict[tuple[str, str], str]:
     """The cells of the page's table, so that versions may be run one at a time."""
     cells: dict[tuple[str, str], str] = {}
+    names: list[str] = []
     for line in PAGE.read_text().split(BEGIN)[1].split(END)[0].splitlines():
         version, *values = (part.strip() for part in line.strip("| ").split("|"))
-        if re.fullmatch(r"\d+\.\d+\.\d+", version):
-            cells |= {(version, name): value for name, value in zip(FEATURES, values, strict=True) if value != "–"}
+        if version == "Spark":
+            names = values
+        elif re.fullmatch(r"\d+\.\d+\.\d+", version):
+            cells |= {(version, name): value for name, value in zip(names, values, strict=True) if value != "–"}
     return cells
 
 

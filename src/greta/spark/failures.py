@@ -28,6 +28,8 @@ _DISK = re.compile(
 )
 _KINDS = {kind.__name__: kind for kind in (DataError, SetupError, StateError)}
 _LOST = ("java.io.EOFException", "ExecutorLostFailure", "java.lang.OutOfMemoryError")
+_NO_SOURCE = ("DATA_SOURCE_NOT_FOUND", "KAFKA_DATA_SOURCE_NOT_ENABLED", "_LEGACY_ERROR_TEMP_1140")
+"""The last is what Spark before 4.3 calls the second."""
 _NEEDED = ("greta", "google", "lark", "llvmlite", "numba", "numpy", "pandas", "pyarrow")
 """What tasks import."""
 _PACKAGES = {"google": "protobuf"}
@@ -79,7 +81,7 @@ def met(error: BaseException, *conditions: str) -> Failure | None:
 
 def no_source(error: BaseException) -> bool:
     """Whether Spark lacks the reader or writer that was asked for."""
-    return met(error, "DATA_SOURCE_NOT_FOUND", "KAFKA_DATA_SOURCE_NOT_ENABLED") is not None
+    return met(error, *_NO_SOURCE) is not None
 
 
 def explained(error: BaseException) -> GretaError | None:
