@@ -32,18 +32,18 @@ studio: $(READY) ## open a page to write queries in and see what they mean
 	@$(BIN)/greta studio
 
 # What keeps one core busy runs beside others: kernels are compiled while types are checked and packages fetched. Then
-# the tests in a browser come first, which must not wait; a sample takes what all others leave of two cores while they
-# wait for Java. The output of these two comes at their end.
+# the tests in a browser come first, which must not wait, and those on the oldest Spark after them; a sample takes what
+# all others leave of two cores while they wait for Java. The output of these comes at their end.
 test: $(PACKAGES) ## run all checks and tests: what CI runs
 	@$(MAKE) --no-print-directory -j 3 compiled fetch static
 	@$(MAKE) --no-print-directory -j 3 sample-beside browser-beside unit-beside
-	@$(MAKE) --no-print-directory test-oldest
 
 sample-beside:
 	@nice -n 19 $(MAKE) --no-print-directory test-sample > .venv/sample.log 2>&1; code=$$?; tail -n 40 .venv/sample.log; exit $$code
 
 browser-beside:
 	@$(MAKE) --no-print-directory test-browser > .venv/browser.log 2>&1; code=$$?; cat .venv/browser.log; exit $$code
+	@$(MAKE) --no-print-directory test-oldest
 
 unit-beside:
 	nice -n 5 $(PYTEST) -m "not slow and not browser"

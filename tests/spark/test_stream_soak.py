@@ -2,15 +2,14 @@
 
 import os
 import statistics
-import subprocess
-import sys
-import time
+import threading
 from pathlib import Path
 
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from test_stream_kill import inside
 
 from greta import datasets
 from support import soak as budget
@@ -18,7 +17,7 @@ from support.spark_streams import figures
 
 pytest.importorskip("pyspark")
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 QUERY = """\
 RETURN sector, COUNT(*) AS trends
@@ -56,38 +55,31 @@ def workers_bytes(process: psutil.Process) -> int:
     return found
 
 
-def soak(place: Path, minutes: float, rate: int, patience: float) -> None:
+def soak(place: Path, minutes: float, rate: int) -> None:
+    """Run the command in this process, with the session of the tests, and look at its workers all the while."""
     files = write_trades(place / "in", minutes, rate)
     query = place / "query.greta"
     query.write_text(QUERY)
     out = place / "out"
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "greta.cli", "stream", str(query), "--quiet", "--available-now"),
-            *("--input", str(place / "in"), "--output", str(out), "--checkpoint", str(place / "checkpoint")),
-            *("--files-per-trigger", "1", "--master", "local[2]", "--buckets", "4"),
-        ],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
     memory: list[tuple[int, int]] = []
-    log = out / "_greta" / "progress.jsonl"
+    ended = threading.Event()
+
+    def watch() -> None:
+        own, log = psutil.Process(), out / "_greta" / "progress.jsonl"
+        while not ended.wait(0.3):
+            memory.append((len(log.read_text().splitlines()) if log.is_file() else 0, workers_bytes(own)))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     try:
-        watched, began = psutil.Process(process.pid), time.monotonic()
-        while process.poll() is None:
-            assert time.monotonic() - began < patience
-            done = len(log.read_text().splitlines()) if log.is_file() else 0
-            try:
-                memory.append((done, workers_bytes(watched)))
-            except psutil.NoSuchProcess:
-                break
-            time.sleep(0.3)
-        _, errors = process.communicate(timeout=patience)
+        code = inside(
+            *(query, "--quiet", "--available-now", "--input", place / "in", "--output", out),
+            *("--checkpoint", place / "checkpoint", "--files-per-trigger", "1", "--buckets", "4"),
+        )
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.communicate()
-    assert process.returncode == 0, errors
+        ended.set()
+        watcher.join()
+    assert code == 0
     triggers = figures(out)
     with_data = [one for one in triggers if one["events"]]
     assert len(with_data) == files
@@ -111,7 +103,7 @@ def soak(place: Path, minutes: float, rate: int, patience: float) -> None:
 
 
 def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> None:
-    soak(tmp_path, minutes=3, rate=2_000, patience=600)
+    soak(tmp_path, minutes=2.5, rate=2_000)
 
 
 @pytest.mark.slow
@@ -120,4 +112,4 @@ def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> Non
 def test_state_and_memory_are_flat_over_an_hour_of_event_time(tmp_path: Path) -> None:
     # As many minutes of event time as the share of the budget has quarters of a minute.
     minutes = min(budget.STREAM_MINUTES, max(4.0, budget.seconds("stream") / 15))
-    soak(tmp_path, minutes=minutes, rate=10_000, patience=20_000)
+    soak(tmp_path, minutes=minutes, rate=10_000)
