@@ -187,7 +187,8 @@ def enumerate_trends(
         # The trend that ends here.
         value = 0.0
         if slot >= 0:
-            begin_add[:], begin_cap[:] = add[depth], cap[depth]
+            for s in range(slots):
+                begin_add[s], begin_cap[s] = add[depth, s], cap[depth, s]
             state = automaton.states.state[graph.state[ending]]
             value = _pull_back(
                 automaton.steps.steps, input_.weights, state[BEGIN_FIRST], state[BEGIN_LAST], event,
@@ -200,7 +201,8 @@ def enumerate_trends(
             if value < below:
                 while offsets[trends] + depth > vertices.shape[0]:
                     vertices = _twice(vertices)
-                vertices[offsets[trends] : offsets[trends] + depth] = path[:depth]
+                for step in range(depth):
+                    vertices[offsets[trends] + step] = path[step]
                 offsets[trends + 1] = offsets[trends] + depth
                 trends += 1
         elif value > next_level:
@@ -210,7 +212,10 @@ def enumerate_trends(
 
 @part
 def _twice(vertices: Int) -> Int:
-    """The same with as much room again; ``np.concatenate`` takes seconds to compile."""
+    """The same with as much room again.
+
+    ``np.concatenate``, like every copy of a slice, takes seconds to compile: its errors are put together of text.
+    """
     larger = np.empty(2 * vertices.shape[0], dtype=np.int64)
     for at in range(vertices.shape[0]):
         larger[at] = vertices[at]
@@ -223,9 +228,10 @@ def _peaks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     size = 1
     while size <= values.shape[0]:
         size *= 2
-    tree = np.empty((2 * size, values.shape[1]))
-    tree[size : size + values.shape[0]] = values
-    tree[size + values.shape[0] :] = _NOTHING
+    tree = np.full((2 * size, values.shape[1]), _NOTHING)
+    for row in range(values.shape[0]):
+        for s in range(values.shape[1]):
+            tree[size + row, s] = values[row, s]
     for node in range(size - 1, 0, -1):
         for s in range(values.shape[1]):
             tree[node, s] = max(tree[2 * node, s], tree[2 * node + 1, s])
