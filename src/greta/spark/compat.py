@@ -43,7 +43,7 @@ OLDEST_STREAMS = (4, 0)
 _BY_ID = (4, 1)
 """The first Spark with ``repartitionById``."""
 _STATE_BY_ROW = (4, 1)
-"""The first Spark with ``transformWithState`` over rows; before, there is one over pandas alone."""
+"""The first Spark with ``transformWithState`` over rows; before, there is one over pandas alone, and none on Connect."""
 
 _ARROW_FUNCTIONS = (4, 1)
 """The first Spark with functions over Arrow columns."""
@@ -143,6 +143,8 @@ def transform_with_state(groups: GroupedData, processor: StatefulProcessor, sche
     """
     if hasattr(groups, "transformWithState"):
         return groups.transformWithState(processor, schema, "Append", "EventTime")
+    if not hasattr(groups, "transformWithStateInPandas"):
+        require(client_version(), _STATE_BY_ROW, "streams over Spark Connect")
     return groups.transformWithStateInPandas(_over_pandas(processor, schema), schema, "Append", "EventTime")
 
 
