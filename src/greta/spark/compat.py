@@ -43,7 +43,7 @@ OLDEST_STREAMS = (4, 0)
 _BY_ID = (4, 1)
 """The first Spark with ``repartitionById``."""
 _STATE_BY_ROW = (4, 1)
-"""The first Spark with ``transformWithState`` over rows; before, there is one over pandas alone, and none on Connect."""
+"""The first Spark with ``transformWithState`` over rows; before, there is one over pandas alone, on Connect none."""
 
 _ARROW_FUNCTIONS = (4, 1)
 """The first Spark with functions over Arrow columns."""
