@@ -113,13 +113,16 @@ def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positiv
     time = stream.time[frame.rows[hit]]
     shared = [at for at, s in enumerate(scopes) if s in positive_scopes]
     shared_scopes = [scopes[at] for at in shared]
-    own_key = _keys(frame, shared)
-    parent_key = _keys(parent, [positive_scopes.index(s) for s in shared_scopes])
-    known, number = np.unique(own_key, axis=1, return_inverse=True)
-    of_partition = _lookup(known, parent_key) if shared else _common_lookup(known[0], parent_key[0])
+    if shared:
+        parent_key = _keys(parent, [positive_scopes.index(s) for s in shared_scopes])
+        known, number = np.unique(_keys(frame, shared), axis=1, return_inverse=True)
+        of_partition = _lookup(known, parent_key)
+    else:
+        known, number = np.unique(frame.common, return_inverse=True)
+        of_partition = _common_lookup(known, parent.common)
     by_end = argsort(time)
     group = number.reshape(-1)[partition[hit]].astype(np.int32)
-    offsets, order = order_by_group(group, known.shape[1], by_end)
+    offsets, order = order_by_group(group, known.shape[-1], by_end)
     return Barriers(of_partition, offsets, time[order], latest[hit][order])
 
 
