@@ -56,6 +56,7 @@ class Kept:
     first: int = -(2**62)
     """Windows below this one have been returned."""
     pieces: tuple[Piece, ...] = ()
+    """In order of time."""
 
     @property
     def rows(self) -> int:
@@ -105,8 +106,10 @@ class Kept:
         if self.job.plan.window is None:
             return self
         start = window * self.job.windows[1]
-        pieces = tuple(self._trimmed(piece, start) for piece in self.pieces if piece.high >= start)
-        return replace(self, first=max(self.first, window), pieces=pieces)
+        # Later pieces have later events, so that only those in front are looked at: there is one per push.
+        whole = next((at for at, piece in enumerate(self.pieces) if piece.low >= start), len(self.pieces))
+        front = (self._trimmed(piece, start) for piece in self.pieces[:whole] if piece.high >= start)
+        return replace(self, first=max(self.first, window), pieces=(*front, *self.pieces[whole:]))
 
     def _trimmed(self, piece: Piece, start: int) -> Piece:
         """The piece without the events before an instant where they are most of it: a slice would hold on to them."""
