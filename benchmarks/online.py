@@ -223,6 +223,7 @@ def main() -> None:
             for finding in findings
         ]
         text = json.dumps({"about": about, "findings": written, "watch": watch}, indent=2)
+        options.output.mkdir(parents=True, exist_ok=True)
         (options.output / "online.json").write_text(text + "\n")
 
 

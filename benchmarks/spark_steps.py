@@ -148,6 +148,7 @@ def main() -> None:
         about = {"python": platform.python_version(), "machine": f"{platform.machine()}, {os.cpu_count()} cores"}
         written = [asdict(finding) for finding in findings[1:]]
         text = json.dumps({"about": about, "findings": written}, indent=2)
+        options.output.mkdir(parents=True, exist_ok=True)
         (options.output / "spark-steps.json").write_text(text + "\n")
 
 
