@@ -116,17 +116,23 @@ class Bench:
         )
 
 
-def processor_seconds() -> float:
-    """Processor time of Spark and its workers so far; workers stay alive between runs."""
-    total = 0.0
-    for process in psutil.Process().children(recursive=True):
-        try:
-            used = process.cpu_times()
-        except psutil.Error:
-            continue
-        # Workers that ended are counted where they were waited for.
-        total += used.user + used.system + used.children_user + used.children_system
-    return total
+class Used:
+    """Processor time of Spark and its workers so far; those that have ended stay counted as they were last seen."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[int, float], float] = {}
+
+    def seconds(self) -> float:
+        for process in psutil.Process().children(recursive=True):
+            try:
+                used = process.cpu_times()
+                self.seen[process.pid, process.create_time()] = used.user + used.system
+            except psutil.Error:
+                continue
+        return sum(self.seen.values())
+
+
+processor_seconds = Used().seconds
 
 
 def drain(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import os
 import platform
 import statistics
@@ -44,6 +45,8 @@ WITHIN {minutes} minutes SLIDE 10 seconds
 HEADING = "Delay"
 BEAT = 0.5
 """Seconds of the clock between files of a steady stream."""
+BATCHES = 20
+"""Beats per file of the backlog."""
 
 
 class Source:
@@ -86,16 +89,14 @@ def run(spark: SparkSession, minutes: int, options: argparse.Namespace) -> dict[
             returned.setdefault(row.window_end.astimezone(UTC).timestamp(), now)
 
     per_beat = int(options.rate * BEAT)
-    backlog = int(options.density * (60 * minutes + 3 * LATE))
-    live = int(options.rate * options.seconds)
-    trades = datasets.stock_batches(
-        backlog + live + per_beat, companies=options.companies, rate=options.density, chunk=per_beat
-    )
+    files = math.ceil(options.density * (60 * minutes + 3 * LATE) / (BATCHES * per_beat))
+    beats = files * BATCHES + int(options.seconds / BEAT)
+    trades = datasets.stock_batches(beats * per_beat, companies=options.companies, rate=options.density, chunk=per_beat)
     stop = threading.Event()
     with tempfile.TemporaryDirectory(prefix="greta-bench-") as scratch:
         source = Source(Path(scratch) / "in", iter(trades))
-        for _ in range(backlog // (20 * per_beat) + 1):
-            source.put(20)
+        for _ in range(files):
+            source.put(BATCHES)
         began = time.monotonic()
         query = (
             aggregate_stream(
@@ -106,7 +107,7 @@ def run(spark: SparkSession, minutes: int, options: argparse.Namespace) -> dict[
             .option("checkpointLocation", f"{scratch}/checkpoint")
             .start()
         )
-        while (spent := _taken(query)) < source.files * 20 * per_beat:
+        while (spent := _taken(query)) < source.files * BATCHES * per_beat:
             time.sleep(0.5)
         caught_up = time.monotonic() - began
         first = source.arrived[-1][0]
