@@ -61,8 +61,8 @@ def main() -> None:
                     seconds[workers] += measured(started, events, arguments.repeats)
     one, two = (statistics.median(seconds[workers]) for workers in seconds)
     text = (
-        f"`python benchmarks/spark_cluster.py`: Q1 over {arguments.events:,} events in Parquet files, "
-        f"medians of {len(seconds[1])} runs; "
+        f"`python benchmarks/spark_cluster.py --rounds {arguments.rounds}`: Q1 over {arguments.events:,} events "
+        f"in Parquet files, medians of {len(seconds[1])} runs; "
         f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after.\n\n"
         "| workers of one core | seconds |\n|--:|--:|\n"
         f"| 1 | {one:.1f} |\n| 2 | {two:.1f} |\n| ratio (at least 1.7) | {one / two:.2f} |"

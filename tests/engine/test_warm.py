@@ -30,6 +30,11 @@ def test_one_part_is_made_ready_alone(capsys: pytest.CaptureFixture[str]) -> Non
     assert line.startswith("greta: kernels are ready for exact counts, ")
 
 
+def test_a_part_that_is_not_there_is_said() -> None:
+    with pytest.raises(SystemExit, match="no part 'usaul'\nhint: the parts are usual, exact"):
+        main(["exact", "usaul"])
+
+
 def _compile_for_long(part: object = None) -> None:
     """What Numba tells while a query compiles kernels."""
     with compiling.telling_of_compilation():

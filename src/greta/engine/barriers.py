@@ -112,9 +112,8 @@ def _barriers(stream: Stream, negative: NegativeTemplate, parent: Frame, positiv
     hit = np.flatnonzero(latest != NOTHING)
     time = stream.time[frame.rows[hit]]
     shared = [at for at, s in enumerate(scopes) if s in positive_scopes]
-    shared_scopes = [scopes[at] for at in shared]
     if shared:
-        parent_key = _keys(parent, [positive_scopes.index(s) for s in shared_scopes])
+        parent_key = _keys(parent, [positive_scopes.index(scopes[at]) for at in shared])
         known, number = np.unique(_keys(frame, shared), axis=1, return_inverse=True)
         of_partition = _lookup(known, parent_key)
     else:

@@ -69,7 +69,10 @@ def _warm_trends() -> None:
 
 
 def main(parts: Sequence[str] = ()) -> None:
-    """Make some parts ready, or all, with a line of progress for each."""
+    """Make some parts ready, or all, with a line of progress for each; raises SystemExit for one that is not there."""
+    strange = [part for part in parts if part not in PARTS]
+    if strange:
+        sys.exit(f"there is no part {strange[0]!r}\nhint: the parts are {', '.join(PARTS)}")
     for part, name in PARTS.items():
         if parts and part not in parts:
             continue
