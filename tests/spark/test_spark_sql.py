@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +63,27 @@ def test_fields_of_structures_and_units_of_time_work_in_sql(sql: SparkSession) -
     assert answer.dtypes[0] == ("window_start", "timestamp")
     expected = greta.spark.aggregate(plain, query).collect()
     assert sorted(map(tuple, answer.collect())) == sorted(map(tuple, expected))
+    assert expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "RETURN COUNT(*) PATTERN SEQ(A+, NOT (B), C)",
+        "RETURN company, COUNT(*) PATTERN SEQ(A, C) SEMANTICS contiguous WHERE [company] GROUP-BY company",
+        "RETURN company, COUNT(*) PATTERN X+ WHERE [company] AND X.type != 'B' GROUP-BY company",
+    ],
+)
+def test_types_that_a_query_names_or_reads_or_does_not_know_mean_the_same_in_sql(sql: SparkSession, query: str) -> None:
+    kinds = Random(1).choices(["A", "B", "C", None, "it's", "X"], k=50)
+    events = [
+        {"type": kind, "time": datetime(2026, 1, 1, 0, 0, at, tzinfo=UTC), "company": f"C{at % 3}"}
+        for at, kind in enumerate(kinds)
+    ]
+    sql.createDataFrame(events, "type STRING, time TIMESTAMP, company STRING").createOrReplaceTempView("kinds")
+    answer = sql.sql(f'SELECT * FROM greta_trends(TABLE(kinds), query => "{query}")')
+    expected = greta.aggregate(events, query).to_pylist()
+    assert sorted(map(tuple, answer.collect())) == sorted(tuple(row.values()) for row in expected)
     assert expected
 
 

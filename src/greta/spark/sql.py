@@ -3,27 +3,32 @@
 Spark asks ``analyze`` for the output columns while it plans, so mistakes in the query are errors of the SQL text.
 A table function gets its events row by row, at some 60 µs each. So ``analyze`` asks for them in blobs: Spark deals the
 events into buckets, an Arrow function makes a blob of each stretch of a bucket, NULL for all rows of it but the first,
-and ``explode`` drops these before they reach the table function. Spark 4.0 has no Arrow functions: rows travel there.
+and ``explode`` drops these before they reach the table function. Bucket and event type travel as one
+number (``Places``). Spark 4.0 has no Arrow functions: rows travel there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from time import struct_time
 from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 from pyspark.sql.functions import udtf
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
 from greta.engine.job import Job, Numbers
+from greta.engine.tables import contiguous
 from greta.errors import GretaError
 from greta.spark.compat import register_arrow_function
 from greta.spark.reading.times import TimeUnit
 from greta.spark.wire.columns import Answer, arrive, arrow_schema, depart, leaves, quoted
 from greta.spark.wire.packing import runs
+from greta.spark.wire.places import Places, coded_types
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,12 +39,37 @@ _CHUNK_ROWS = 1 << 14
 _MICROSECONDS = {"s": "{} * 1000000", "ms": "{} * 1000", "us": "{}", "ns": "floor({} / 1000)"}
 
 
-@dataclass
-class Analyzed(AnalyzeResult):
+@dataclass(frozen=True, slots=True)
+class Bound:
     """What the executors need to know, found out while Spark planned."""
 
-    job: Job | None = None
-    answer: Answer | None = None
+    job: Job
+    answer: Answer
+    places: Places
+
+    @property
+    def sent(self) -> list[str]:
+        """The columns that go into blobs, after the place."""
+        return [name for name in self.job.columns if name != self.job.type or self.places.types is None]
+
+
+@dataclass
+class Analyzed(AnalyzeResult):
+    """What Spark asks for, and what it hands to the executors."""
+
+    bound: Bound | None = None
+
+
+class Instant(datetime):
+    """A time in UTC whose fields are worked out once: Spark asks for them in every row, and rows share few times."""
+
+    @cached_property
+    def _fields(self) -> struct_time:
+        return super().utctimetuple()
+
+    def utctimetuple(self) -> struct_time:
+        """The fields of the time."""
+        return self._fields
 
 
 class Trends:
@@ -51,9 +81,8 @@ class Trends:
     defaults: ClassVar[dict[str, str]] = {"time": "time", "type": "type", "numbers": "double"}
 
     def __init__(self, found: Analyzed) -> None:
-        assert found.job is not None
-        assert found.answer is not None
-        self._job, self._answer = found.job, found.answer
+        assert found.bound is not None
+        self._bound, self._job, self._answer = found.bound, found.bound.job, found.bound.answer
         self._rows: list[tuple[Any, ...]] = []
         self._batches: list[pa.RecordBatch] = []
 
@@ -77,11 +106,13 @@ class Trends:
 
     def terminate(self) -> Iterator[tuple[Any, ...]]:
         """Aggregate the events of a bucket."""
-        self._keep()
-        table = pa.Table.from_batches(self._batches, schema=self._job.schema)
-        rows = depart(self._job.run(table), self._answer.travelling)
+        rows = depart(self._job.run(self._events()), self._answer.travelling)
         columns = [_python(column, final) for column, final in zip(rows.columns, self._answer.final, strict=True)]
         yield from zip(*columns, strict=True)
+
+    def _events(self) -> pa.Table:
+        self._keep()
+        return pa.Table.from_batches(self._batches, schema=self._job.schema)
 
     def _keep(self) -> None:
         if not self._rows:
@@ -109,31 +140,40 @@ class PackedTrends(Trends):
         time_unit: AnalyzeArgument | None = None,
     ) -> AnalyzeResult:
         """Columns of the answer, and how to pack the events."""
-        found, bucket = _analyzed(events, query, time, type, numbers, time_unit)
-        columns = ", ".join(f"{column.name} AS {quoted(column.alias)}" for column in found.select)
-        found.select = [SelectedColumn(f"explode({_PACK}({bucket}, struct({columns})))", "blob")]
+        found, place = _analyzed(events, query, time, type, numbers, time_unit)
+        assert found.bound is not None
+        texts = dict(zip(found.bound.job.columns, (column.name for column in found.select), strict=True))
+        columns = ", ".join([place, *(texts[name] for name in found.bound.sent)])
+        found.select = [SelectedColumn(f"explode({_PACK}({columns}))", "blob")]
         return found
 
     def eval(self, row: Any, *_rest: Any, **_options: Any) -> None:
         """Keep a blob of events."""
         with pa.ipc.open_stream(row[0]) as reader:
-            for batch in reader:
-                schema = self._job.schema
-                columns = [arrive(column, type_) for column, type_ in zip(batch.columns, schema.types, strict=True)]
-                self._batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+            self._batches += reader
+
+    def _events(self) -> pa.Table:
+        places, *columns = pa.Table.from_batches(self._batches).columns
+        types = [self._job.schema.field(name).type for name in self._bound.sent]
+        arrived = map(arrive, map(contiguous, columns), types)
+        events = dict(zip(self._bound.sent, arrived, strict=True))
+        if self._bound.places.types is not None:
+            _, codes = self._bound.places.split(places.to_numpy())
+            events[self._job.type] = self._bound.places.decoded(codes)
+        return pa.table(events)
 
 
 _PACK = f"{NAME}_pack"
 
 
-def pack_stretches(buckets: pa.Array, events: pa.Array) -> pa.Array:
+def pack_stretches(places: pa.Array, *columns: pa.Array) -> pa.Array:
     """Rows in order of their bucket → per stretch of a bucket its rows as a blob in the first, NULL in the others."""
-    blobs: list[list[bytes] | None] = [None] * len(buckets)
-    for _, start, stop in runs(np.asarray(buckets.to_numpy(zero_copy_only=False))):
-        batch = pa.RecordBatch.from_struct_array(events.slice(start, stop - start))
+    blobs: list[list[bytes] | None] = [None] * len(places)
+    events = pa.RecordBatch.from_arrays([places, *columns], names=[f"c{at}" for at in range(1 + len(columns))])
+    for _, start, stop in runs(places.to_numpy() % _BUCKETS):
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
+        with pa.ipc.new_stream(sink, events.schema) as writer:
+            writer.write_batch(events.slice(start, stop - start))
         blobs[start] = [sink.getvalue().to_pybytes()]
     return pa.array(blobs, pa.list_(pa.binary()))
 
@@ -163,7 +203,7 @@ def _analyzed(
     numbers: AnalyzeArgument | None,
     time_unit: AnalyzeArgument | None,
 ) -> tuple[Analyzed, str]:
-    """What Spark asks for, with the events' columns one by one; and the SQL text of an event's bucket."""
+    """What Spark asks for, with the events' columns one by one; and the SQL text of an event's place."""
     if not events.isTable or not isinstance(events.dataType, T.StructType):
         raise GretaError("the first argument must be a table", hint=f"{NAME}(TABLE(stock), query => '...')")
     text = _constant("query", query)
@@ -188,15 +228,25 @@ def _analyzed(
     shared = [name for name in job.plan.partitioning.common if name in job.plan.group]
     bucket = f"pmod(xxhash64({', '.join(texts[name] for name in shared)}), {_BUCKETS})" if shared else "0L"
     selected = [_selected(texts[name], kinds[name].dataType, number) for number, name in enumerate(job.columns)]
+    places = Places(_BUCKETS, coded_types([job]))
     analyzed = Analyzed(
         schema=fields,
         withSinglePartition=not shared,
         partitionBy=[PartitioningColumn(bucket)] if shared else [],
         select=selected,
-        job=job,
-        answer=answer,
+        bound=Bound(job, answer, places),
     )
-    return analyzed, bucket
+    return analyzed, _place(bucket, texts[job.type], places)
+
+
+def _place(bucket: str, type_: str, places: Places) -> str:
+    """The SQL text of an event's place."""
+    if places.types is None:
+        return f"CAST({bucket} AS INT)"
+    # In hexadecimal digits, no name can be anything but a name.
+    names = [f"CAST(X'{name.encode().hex()}' AS STRING)" for name in places.types]
+    whens = " ".join(f"WHEN {name} THEN {code * places.parts}" for code, name in enumerate(names))
+    return f"CAST({bucket} + CASE CAST({type_} AS STRING) {whens} ELSE {len(names) * places.parts} END AS INT)"
 
 
 def _constant(name: str, argument: AnalyzeArgument) -> str:
@@ -229,7 +279,10 @@ def _selected(text: str, type_: T.DataType, at: int) -> SelectedColumn:
 def _python(column: pa.ChunkedArray, final: T.DataType) -> list[Any]:
     """Values as Spark's rows take them."""
     if isinstance(final, T.TimestampType):
-        return cast("list[Any]", column.cast(pa.timestamp("us", "UTC")).to_pylist())
+        # A time with a zone takes Arrow some microseconds, and the rows of a window all have the same.
+        coded = contiguous(column.cast(pa.timestamp("us", "UTC"))).dictionary_encode()
+        values = [*(Instant.combine(time.date(), time.timetz()) for time in coded.dictionary.to_pylist()), None]
+        return [values[code] for code in coded.indices.fill_null(len(values) - 1).to_pylist()]
     if isinstance(final, T.DateType) and pa.types.is_timestamp(column.type):
         return cast("list[Any]", column.cast(pa.date32()).to_pylist())
     if isinstance(final, T.DecimalType) and not pa.types.is_decimal(column.type):
