@@ -98,7 +98,7 @@ def test_commands_start_quietly_unless_somebody_chooses_what_spark_logs(monkeypa
 
     monkeypatch.setattr("greta.spark.sessions.quiet.quiet_java", hushed)
     monkeypatch.setattr("greta.spark.sessions.quiet.given_settings", dict)
-    monkeypatch.setattr("greta.spark.sessions.quiet.start", lambda *_: started.append("session"))
-    start_quietly("local[2]", {}, {})
-    start_quietly("local[2]", {"spark.log.level": "WARN"}, {})
+    monkeypatch.setattr("greta.spark.sessions.quiet.session", lambda *_, **__: started.append("session"))
+    start_quietly("local[2]", {})
+    start_quietly("local[2]", {"spark.log.level": "WARN"})
     assert started == ["quietly", "session", "session"]

@@ -6,12 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 pytest.importorskip("pyspark")
 
 from greta.spark.sessions.settings import given_settings, of_arguments, of_defaults
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SUBMITTED = """\
 import greta.spark
@@ -71,3 +75,20 @@ def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     told = next((line for line in done.stdout.splitlines() if line.startswith("set:")), done.stderr[-2000:])
     assert told.split()[1:] == ["local[1]", "0", "5", "Asia/Kathmandu", "700m", "x"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("set_before", "then"), [(None, "true"), ("false", "false")])
+def test_a_stream_stores_what_changed_unless_somebody_has_set_that(
+    spark: SparkSession, set_before: str | None, then: str
+) -> None:
+    from greta.spark.stream import aggregate_stream
+
+    name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+    spark.conf.unset(name)
+    if set_before is not None:
+        spark.conf.set(name, set_before)
+    events = spark.readStream.format("rate").load().selectExpr("timestamp AS time", "'A' AS type")
+    aggregate_stream(events, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds", lateness="1 second")
+    assert spark.conf.get(name) == then
+    spark.conf.unset(name)

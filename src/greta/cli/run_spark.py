@@ -97,7 +97,7 @@ def answer(
 
     columns = reading.columns
     with _progress(quiet) as step, told():
-        spark = step("starting Spark", lambda: start_quietly(cluster.master, cluster.settings, {}), None)
+        spark = step("starting Spark", lambda: start_quietly(cluster.master, cluster.settings), None)
         if cluster.ship:
             step("packing greta", lambda: greta.spark.ship(spark), None)
         describe(spark, cluster.title)

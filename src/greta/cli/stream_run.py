@@ -24,15 +24,9 @@ if TYPE_CHECKING:
 
     from greta.spark.stream.run import Status, Watch
 
-_DEFAULTS = {
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.shuffle.partitions": "4",
-}
-"""Settings of Spark for a stream, where nobody has set others."""
-
 
 def session_for_streams(master: str | None, packages: list[str] | None, conf: list[str] | None) -> SparkSession:
-    """A session on Spark that is new enough, with what suits streams where nobody has set anything else."""
+    """A session on Spark that is new enough."""
     from greta.spark import require_pyspark
 
     require_pyspark()
@@ -44,7 +38,7 @@ def session_for_streams(master: str | None, packages: list[str] | None, conf: li
     settings = dict(setting(item) for item in conf or [])
     if packages:
         settings["spark.jars.packages"] = ",".join(packages)
-    return start_quietly(master, settings, _DEFAULTS)
+    return start_quietly(master, settings)
 
 
 def run_stream(

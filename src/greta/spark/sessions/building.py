@@ -34,7 +34,6 @@ _LOCAL_DEFAULTS = {
     "spark.driver.memory": "2g",
     # Executors elsewhere may have no greta to load; here they have this one.
     "spark.python.daemon.module": "greta.spark.daemon",
-    "spark.sql.shuffle.partitions": "8",
     "spark.ui.enabled": "false",
 }
 
@@ -56,11 +55,6 @@ def session(master: str | None = None, **conf: str) -> SparkSession:
             ``session(spark_driver_memory="4g")`` and ``session(**{"spark.sql.catalog.spark_catalog": "…"})``. They
             win over those of ``spark-defaults.conf``, which win over greta's own.
     """
-    return start(master, conf, {})
-
-
-def start(master: str | None, conf: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
-    """``session`` with more settings for what nobody has set."""
     require_pyspark()
     from pyspark.sql import SparkSession
 
@@ -75,7 +69,7 @@ def start(master: str | None, conf: Mapping[str, str], defaults: Mapping[str, st
     master = master or given.get("spark.master") or "local[*]"
     local = master.startswith("local")
     _choose_python(local, given)
-    ours = _DEFAULTS | (_local_settings() if local else {}) | dict(defaults)
+    ours = _DEFAULTS | (_local_settings() if local else {})
     ours = {name: value for name, value in ours.items() if name not in given}
     return _built(SparkSession.builder.master(master), ours | settings)
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from greta.spark.sessions.building import start
+from greta.spark.sessions.building import session
 from greta.spark.sessions.settings import given_settings
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ _OWN = "greta: "
 _WARNING = "GretaWarning: "
 
 
-def start_quietly(master: str | None, conf: Mapping[str, str], defaults: Mapping[str, str]) -> SparkSession:
-    """``start``, for a command: what Java and Spark log is not shown, unless a setting chooses what they log."""
+def start_quietly(master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    """``session``, for a command: what Java and Spark log is not shown, unless a setting chooses what they log."""
     logs = any(name.startswith("spark.log.") for name in given_settings() | dict(conf))
     with nullcontext() if logs else quiet_java():
-        return start(master, conf, defaults)
+        return session(master, **conf)
 
 
 @contextmanager

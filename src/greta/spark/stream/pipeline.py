@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Literal, get_args
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
@@ -48,6 +48,7 @@ METRICS = "greta"
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHANGES = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _EVENT_TIME = "greta_event_time"
 
 
@@ -75,8 +76,9 @@ def aggregate_stream(
 
     ``window_end`` of the rows carries the watermark on: operators of Spark may stand behind them in the same query.
 
-    Sets the session's state store to RocksDB, which stateful Python operators need, and where it is not set
-    ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
+    Sets the session's state store to RocksDB, which stateful Python operators need. Where nobody has set them, also
+    that it stores what a micro-batch changed and no more, and ``spark.sql.shuffle.partitions``: Spark would make 200
+    parts of state and visit each in every micro-batch.
 
     Args:
         df: A streaming DataFrame of events.
@@ -127,7 +129,7 @@ def aggregate_stream(
     if checkpoint is not None:
         claim(checkpoint, stream_layout(jobs, groups, buckets))
         require_pending_files(checkpoint)
-    df.sparkSession.conf.set(_PROVIDER, _ROCKSDB)
+    _choose_state_store(df.sparkSession)
     choose_state_partitions(df.sparkSession, buckets * len(groups))
     remove_at_the_end(df.sparkSession)
     results = (
@@ -149,6 +151,13 @@ def aggregate_stream(
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
     return carry_watermark(finished(rows, common.names, final))
+
+
+def _choose_state_store(spark: SparkSession) -> None:
+    """RocksDB, which writes what a micro-batch changed, and not all of its files, unless somebody has set that."""
+    spark.conf.set(_PROVIDER, _ROCKSDB)
+    if _CHANGES not in spark.conf.getAll:
+        spark.conf.set(_CHANGES, "true")
 
 
 def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:
