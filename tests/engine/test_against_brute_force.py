@@ -15,8 +15,9 @@ from greta import aggregate
 from greta.errors import QueryMeaningError
 from greta_research import brute_force
 from support import soak
+from support.events import SCHEMA
 from support.examples import examples
-from support.streams import SCHEMA, Case, cases
+from support.streams import Case, cases
 
 # Random queries and streams are senseless now and then, which is what they are for.
 pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")

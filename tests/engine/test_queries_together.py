@@ -13,8 +13,8 @@ import greta
 from greta.engine.job import Job
 from greta.errors import DataError
 from greta_research import brute_force
+from support.events import BOOLEANS, FLOATS, INTEGERS, SCHEMA, TEXTS
 from support.examples import examples
-from support.streams import BOOLEANS, FLOATS, INTEGERS, SCHEMA, TEXTS
 
 # Random queries and streams are senseless now and then, which is what they are for.
 pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")

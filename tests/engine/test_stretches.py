@@ -15,8 +15,8 @@ import greta
 from greta.engine import run
 from greta.plan.stretches import by_stretches, is_linear
 from greta_research import brute_force
+from support.events import FLOATS, INTEGERS, SCHEMA, SPARSE_INTEGERS, TEXTS
 from support.examples import examples, only_compiled
-from support.streams import FLOATS, INTEGERS, SCHEMA, SPARSE_INTEGERS, TEXTS
 
 # Random queries and streams are senseless now and then, which is what they are for.
 pytestmark = pytest.mark.filterwarnings("ignore::greta.GretaWarning")

@@ -23,8 +23,9 @@ from greta.graph.runtime import GretaGraph
 from greta.lang.nodes import Conjunction
 from greta_research import brute_force
 from support import soak
+from support.events import SCHEMA
 from support.examples import examples
-from support.streams import SCHEMA, Case, cases
+from support.streams import Case, cases
 
 
 def plain(value: object) -> object:

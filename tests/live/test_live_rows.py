@@ -17,6 +17,7 @@ from greta.errors import QueryMeaningError
 from greta.live.at_close import AtClose
 from greta.live.stream import open_stream
 from greta.live.windows import windows_for
+from support.events import SCHEMA
 from support.live_streams import Make, as_a_bag, streamed, taken_in
 from support.streams import Case, cases
 
@@ -25,20 +26,6 @@ CASES = [case for file in FILES for case in json.loads(file.read_text("utf-8")) 
 
 ENGINES = [pytest.param(windows_for, id="chosen"), pytest.param(AtClose, id="at-close")]
 """What ``greta.stream`` chooses for a query, and what computes windows when they end."""
-
-SCHEMA = pa.schema(
-    {
-        "type": pa.string(),
-        "time": pa.float64(),
-        "x": pa.int64(),
-        "y": pa.float64(),
-        "s": pa.string(),
-        "b": pa.bool_(),
-        "g": pa.int64(),
-        "h": pa.string(),
-        "z": pa.int64(),
-    }
-)
 
 
 def check(case: Case, make: Make, numbers: Any, seed: int) -> None:

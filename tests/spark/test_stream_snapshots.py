@@ -20,9 +20,10 @@ from greta.live import steps
 from greta.live.chunks import ChunkCache, Index
 from greta.live.steps import Step
 from support import soak
+from support.events import SCHEMA
 from support.examples import examples
 from support.steps import GRAPHS, MemoryStore, step
-from support.streams import SCHEMA, Case, cases
+from support.streams import Case, cases
 
 CASES = [
     case

@@ -14,10 +14,8 @@ values of trends, MAXIMAL, computed columns and ``GROUP-BY E.attr``, and events 
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
-import pyarrow as pa
 from hypothesis import strategies as st
 
 from greta.lang.nodes import (
@@ -35,32 +33,8 @@ from greta.lang.nodes import (
 from greta.lang.printer import print_pattern
 from greta_research.brute_force.patterns import Rest, atoms, branches, steps
 from support.choices import one_of
+from support.events import TYPES, streams
 from support.values import computed_columns, trend_aggregates, value_conditions
-
-SCHEMA = pa.schema(
-    {
-        "type": pa.string(),
-        "time": pa.float64(),
-        "x": pa.int64(),
-        "y": pa.float64(),
-        "s": pa.string(),
-        "b": pa.bool_(),
-        "g": pa.int64(),
-        "h": pa.string(),
-        "z": pa.int64(),
-    }
-)
-"""The columns of all streams."""
-
-TYPES = ("A", "B", "C", "D")
-OTHER_TYPE = "Z"
-"""A type that no pattern speaks of."""
-
-INTEGERS = one_of((1, 2, 3, 0, 4, 1, 2, 3, None))
-SPARSE_INTEGERS = one_of((1, None, 5, -3, 0, None, 2))
-FLOATS = one_of((1.0, 2.0, 0.5, 0.0, 3.5, 1.0, 2.0, -1.5, None))
-TEXTS = one_of(("p", "q", "r", "p", "q", "", None))
-BOOLEANS = one_of((True, False, True, False, True, None))
 
 
 @dataclass(frozen=True)
@@ -145,67 +119,6 @@ def cases(
         draw(streams(pattern, max_events=max_events, values=values)),
         frozenset(flags),
     )
-
-
-@st.composite
-def streams(draw: st.DrawFn, pattern: Pattern, *, max_events: int = 8, values: bool = False) -> list[dict[str, object]]:
-    """Events for a pattern, with ties and out of order; fewer where a pattern can have many trends.
-
-    Some are planted: they spell a word of the pattern, so that most streams have a trend. The rest is noise.
-    """
-    variables = {(atom.event_type, atom.variable) for atom in atoms(pattern)}
-    crowded = max(Counter(event_type for event_type, _ in variables).values()) > 1
-    size = max_events - 2 * crowded - 2 * isinstance(pattern, Conjunction)
-    sides = [pattern.left, pattern.right] if isinstance(pattern, Conjunction) else [pattern]
-    more = {"z": SPARSE_INTEGERS} if values else {}
-    half = draw(one_of((1, 1, 0.5)))
-    events: list[dict[str, object]] = []
-    for side in sides:
-        time = draw(st.integers(0, 2))
-        for event_type in draw(_words(side))[: size - len(events)]:
-            columns = draw(st.fixed_dictionaries(_PLANTED | more))
-            events.append({"type": event_type, "time": time * half} | columns)
-            time += draw(one_of((1, 1, 2)))
-    types = one_of([*dict.fromkeys(atom.event_type for atom in atoms(pattern)), OTHER_TYPE])
-    times = st.integers(0, 9).map(lambda time: time * half)
-    noise = st.fixed_dictionaries({"type": types, "time": times, **_NOISE, **more})
-    left = size - len(events)
-    events += draw(st.lists(noise, max_size=left) | st.lists(noise, min_size=left // 2, max_size=left))
-    if draw(st.booleans()):
-        events = draw(st.permutations(events))
-    if draw(st.booleans()):
-        events = [{name: value for name, value in event.items() if value is not None} for event in events]
-    return events
-
-
-@st.composite
-def _words(draw: st.DrawFn, pattern: Pattern) -> list[str]:
-    """The types of a trend of the pattern, or of its beginning."""
-    rest = draw(one_of(branches(pattern))).body
-    word: list[str] = []
-    while (following := steps(rest)) and len(word) < 6:
-        if word and _is_done(rest) and draw(st.booleans()):
-            break
-        step = draw(one_of(following))
-        word.append(step.atom.event_type)
-        rest = step.rest
-    return word
-
-
-def _is_done(rest: Rest) -> bool:
-    """Whether a word may end here, as far as that is easily told: only parts that may be left out follow."""
-    return all(isinstance(part, Star | Maybe) or (isinstance(part, Repeat) and not part.at_least) for part in rest)
-
-
-_NOISE = {
-    "x": INTEGERS,
-    "y": FLOATS,
-    "s": TEXTS,
-    "b": BOOLEANS,
-    "g": one_of((1, 1, 1, 2, 2, None)),
-    "h": one_of(("u", "u", "u", "v", "v", None)),
-}
-_PLANTED = _NOISE | {"g": one_of((1,) * 9 + (2,)), "h": one_of(("u",) * 9 + ("v",))}
 
 
 @st.composite
