@@ -31,11 +31,13 @@ demo: $(READY) ## count down-trends of a stock stream on Spark: rows, and a pict
 studio: $(READY) ## open a page to write queries in and see what they mean
 	@$(BIN)/greta studio
 
-# What keeps one core busy runs beside others: kernels are compiled while types are checked and packages fetched. Then
-# the tests in a browser come first, which must not wait, and those on the oldest Spark after them; a sample takes what
-# all others leave of two cores while they wait for Java. The output of these comes at their end.
-test: $(PACKAGES) ## run all checks and tests: what CI runs
-	@$(MAKE) --no-print-directory -j 3 compiled fetch static
+# What keeps one core busy runs beside others: packages of the shares on another Python and Spark are fetched while the
+# usual ones are installed, and types checked while kernels are compiled. Then the tests in a browser come first, which
+# must not wait, and those on the oldest Spark after them; a sample takes what all others leave of two cores while they
+# wait for Java. The output of these comes at their end.
+test: ## run all checks and tests: what CI runs
+	@$(MAKE) --no-print-directory -j 2 $(PACKAGES) fetch
+	@$(MAKE) --no-print-directory -j 3 compiled static
 	@$(MAKE) --no-print-directory -j 3 sample-beside browser-beside unit-beside
 
 sample-beside:
@@ -57,7 +59,7 @@ compiled-%: $(READY)
 	@PYTHONPATH=research $(BIN)/python -W ignore tests/support/compiled.py $*
 
 # what the shares on another Python and on the oldest Spark need
-fetch: $(PACKAGES)
+fetch:
 	@$(PYTHON) tools/second_python.py $(SECOND) --sample --prepare
 	@$(PYTHON) tools/matrix.py --prepare
 	@$(PYTHON) tools/browser.py
