@@ -55,6 +55,8 @@ def make_packages_ready() -> None:
 def compile_kernels() -> None:
     # The first query ever would wait for this. What needs the same kernels is compiled by one process.
     say("compiling the kernels (a minute on the first run)")
+    # Where Python may write no byte code by itself, every process would compile all of greta, too.
+    run(PYTHON, "-m", "compileall", "-q", "src", "research")
     ways = (("greta.engine.warm usual trends",), ("greta.engine.warm exact selection", "greta.live.warm"))
     with ThreadPoolExecutor() as both:
         list(both.map(compile_in_turn, ways))

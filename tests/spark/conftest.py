@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = greta.spark.session(
         "local[2]",
         spark_sql_session_timeZone="Asia/Kathmandu",
-        spark_sql_shuffle_partitions="3",
+        spark_sql_shuffle_partitions="2",
         spark_sql_warehouse_dir=str(tmp_path_factory.mktemp("warehouse")),
         spark_sql_execution_arrow_maxRecordsPerBatch="7",
         **FEW_ROWS,

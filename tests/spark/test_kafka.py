@@ -32,6 +32,8 @@ WHERE [company] AND S.price > NEXT(S).price
 GROUP-BY company
 WITHIN 10 seconds SLIDE 5 seconds
 """
+FAR = {"type": "Stock", "time": "2026-02-05T09:30:00Z", "company": "c0", "price": 0}
+"""Ends all windows but its own, in the micro-batch that it comes with."""
 
 
 class Broker:
@@ -105,9 +107,7 @@ def test_a_stream_goes_on_from_its_offsets_with_nothing_lost_and_nothing_twice(
     go(spark, broker, topic, tmp_path)
     broker.produce(topic, events[40:])
     go(spark, broker, topic, tmp_path)
-    broker.produce(topic, [{"type": "Nothing", "time": "2026-02-05T09:30:00Z", "company": "c0", "price": 0}])
-    go(spark, broker, topic, tmp_path)
-    broker.produce(topic, [{"type": "Nothing", "time": "2026-02-05T09:31:00Z", "company": "c0", "price": 0}])
+    broker.produce(topic, [FAR])
     assert go(spark, broker, topic, tmp_path) == expected(events)
 
 
@@ -116,9 +116,7 @@ def test_rows_go_into_a_topic_as_json(spark: Any, broker: Broker, tmp_path: Path
     broker.produce("rows", [])
     output = f"kafka:{broker.address}/rows"
     go(spark, broker, "in", tmp_path, output)
-    broker.produce("in", trades(600, 601))
-    go(spark, broker, "in", tmp_path, output)
-    broker.produce("in", trades(601, 602))
+    broker.produce("in", [FAR])
     go(spark, broker, "in", tmp_path, output)
     found = sorted((row["company"], row["trends"]) for row in broker.consume("rows"))
     assert found == sorted((company, trends) for _, company, trends in expected(trades(0, 60)))
@@ -194,12 +192,9 @@ def test_a_backlog_of_uneven_partitions_is_read_in_parts_and_nothing_is_late(
     for second, event in enumerate(events):
         place = (0, 0, 0, 0, 1, 2)[second % 6]
         broker.producer.produce(topic, json.dumps(event).encode(), partition=place)
-    far = {"type": "Nothing", "time": "2026-02-05T09:30:00Z", "company": "c0", "price": 0}
     assert broker.producer.flush(30) == 0
     go(spark, broker, topic, tmp_path, records_per_trigger=60)
-    broker.produce(topic, [far])
-    go(spark, broker, topic, tmp_path)
-    broker.produce(topic, [far])
+    broker.produce(topic, [FAR])
     assert go(spark, broker, topic, tmp_path) == expected(events)
 
 

@@ -46,17 +46,21 @@ def batch_rows(query: str, table: pa.Table, numbers: Any = "double") -> list[tup
     return sorted((tuple(row.values()) for row in rows), key=repr)
 
 
-def random_steps(table: pa.Table, lateness: float, draw: random.Random) -> Iterator[tuple[pa.Table, int]]:
-    """The events in an order that no event lags by more than ``lateness`` seconds, cut anywhere, with watermarks."""
+def random_steps(table: pa.Table, lateness: float, draw: random.Random) -> Iterator[tuple[pa.Table, int, int | None]]:
+    """The events in an order that no event lags by more than ``lateness`` seconds, cut anywhere, with watermarks.
+
+    Each with the watermark before its events came, and mostly with the one after.
+    """
     times = table.column("time").to_pylist()
     order = sorted(range(len(times)), key=lambda row: times[row] + draw.random() * lateness)
     seen, at = 0.0, 0
     while at < len(order):
         size = draw.choice((1, 1, 2, 3, 5, 20))
         rows = order[at : at + size]
-        yield table.take(rows), max(0, int((seen - lateness) * 1000))
-        seen, at = max(seen, *(times[row] for row in rows)), at + size
-    yield table.slice(0, 0), 10**9
+        before, seen, at = seen, max(seen, *(times[row] for row in rows)), at + size
+        watermark, then = (max(0, int((newest - lateness) * 1000)) for newest in (before, seen))
+        yield table.take(rows), watermark, draw.choice((None, then, then))
+    yield table.slice(0, 0), 10**9, None
 
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])
@@ -69,10 +73,10 @@ def test_any_cut_of_a_disordered_stream_gives_the_rows_of_the_batch(part: int, n
             continue
         job = job_for(case["query"], table, numbers)
         store, cache, parts = MemoryStore(), ChunkCache(), []
-        for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
+        for events, watermark, then in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
             if draw.random() < 0.3:
                 cache = ChunkCache()
-            found = step(job, store, [relevant(job, events)[0]], watermark, chunks=cache, graphs=GRAPHS)
+            found = step(job, store, [relevant(job, events)[0]], watermark, chunks=cache, graphs=GRAPHS, then=then)
             assert not found.late.num_rows
             parts.append(found.closed)
         assert finished(job, parts) == batch_rows(case["query"], table, numbers), case["name"]
@@ -91,8 +95,9 @@ def check_steps(case: Case, numbers: Any) -> None:
     draw = random.Random(case.query + repr(case.events))
     job = job_for(case.query, table, numbers)
     store, parts = MemoryStore(), []
-    for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
-        found = step(job, store, [relevant(job, events)[0]], watermark, chunks=ChunkCache(), graphs=GRAPHS)
+    for events, watermark, then in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
+        kept = relevant(job, events)[0]
+        found = step(job, store, [kept], watermark, chunks=ChunkCache(), graphs=GRAPHS, then=then)
         assert not found.late.num_rows
         parts.append(found.closed)
     assert finished(job, parts) == expected, case.query
@@ -128,8 +133,9 @@ def test_running_totals_give_the_rows_of_the_batch_wherever_they_begin_and_end(
             continue
         job = job_for(case["query"], table)
         store, cache, parts = MemoryStore(), ChunkCache(), []
-        for events, watermark in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
-            found = step(job, store, [relevant(job, events)[0]], watermark, chunks=cache, graphs=GRAPHS, early=True)
+        for events, watermark, then in random_steps(table, draw.choice((0, 1, 3, 10)), draw):
+            options = {"chunks": cache, "graphs": GRAPHS, "early": True, "then": then}
+            found = step(job, store, [relevant(job, events)[0]], watermark, **options)
             parts.append(found.closed)
             judged += found.rows > 0
         assert finished(job, parts) == batch_rows(case["query"], table), case["name"]
@@ -285,6 +291,28 @@ def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:
     again = step(job, store, [events], 7000, chunks=cache, graphs=GRAPHS)
     assert again.late.num_rows == 700
     assert again.rows == 1000 + 300
+
+
+def test_windows_that_the_step_s_own_events_end_are_returned_at_once_and_what_comes_for_them_is_late() -> None:
+    table = numbers_from(0, 3000)
+    job, store, cache = job_for(FALLING, table), MemoryStore(), ChunkCache()
+    events, _ = relevant(job, table)
+    whole = step(job, store, [events], 0, chunks=cache, graphs=GRAPHS, then=29_000)
+    later = job_for(FALLING, table), MemoryStore()
+    step(*later, [events], 0, chunks=cache, graphs=GRAPHS)
+    closing = step(*later, [], 29_000, chunks=cache, graphs=GRAPHS)
+    assert whole.closed.num_rows
+    assert whole.closed.equals(closing.closed)
+    assert whole.rows <= closing.rows
+    assert (whole.waits_for, closing.waits_for) == (1, 29_001)
+    # A caller whose watermark has not moved does not open them again, nor where nothing is kept.
+    again = step(job, store, [events.slice(0, 10)], 0, chunks=cache, graphs=GRAPHS)
+    assert (again.late.num_rows, again.closed.num_rows) == (10, 0)
+    gone = step(job, store, [], 0, chunks=cache, graphs=GRAPHS, then=10**9)
+    assert (gone.rows, gone.waits_for, store.chunks) == (0, 1, {})
+    assert step(job, store, [events], 0, chunks=cache, graphs=GRAPHS).late.num_rows == 3000
+    assert step(job, store, [], 10**9, chunks=cache, graphs=GRAPHS).waits_for is None
+    assert store.index is None
 
 
 def test_state_of_another_version_or_query_is_refused() -> None:

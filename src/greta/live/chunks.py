@@ -185,6 +185,8 @@ class StoredChunks:
     owner: str
     """The bucket's name in the cache."""
     index: Index
+    arrived: list[pa.Table]
+    """Events that have come, sorted by time, and are not stored yet."""
 
     def read(self, chunk: Chunk) -> pa.Table:
         """A chunk's events."""
@@ -208,29 +210,35 @@ class StoredChunks:
         return chunks
 
     def events(self, since: int, until: int) -> pa.Table:
-        """Stored events of ``[since, until)``, in order of time."""
+        """Events of ``[since, until)``, stored or not, in order of time."""
         chunks = sorted((c for c in self.index.chunks if c.high >= since and c.low < until), key=lambda c: c.low)
-        table = pa.concat_tables([keyed(self.job, self.job.schema.empty_table()), *(self.read(c) for c in chunks)])
+        empty = keyed(self.job, self.job.schema.empty_table())
+        table = pa.concat_tables([empty, *(self.read(c) for c in chunks), *self.arrived])
         times = self.job.clock.read(table.column(self.job.time), self.job.time)
         rows = np.flatnonzero((times >= since) & (times < until))
         if len(rows) < len(times) or (times[1:] < times[:-1]).any():
             table = table.take(pa.array(rows[np.argsort(times[rows], kind="stable")]))
         return table
 
-    def append(self, table: pa.Table, times: NDArray[np.int64], needed_from: int) -> None:
-        """Store events, sorted by time, in chunks of bounded size; nobody needs those before an instant."""
-        if not table.num_rows:
+    def append_arrived(self, needed_from: int) -> None:
+        """Store what has come, in chunks of bounded size; nobody needs events before an instant."""
+        if not self.arrived:
             return
+        tables = list(self.arrived)
+        self.arrived.clear()
         # Merging also lets go of what a small chunk holds in vain: a slow stream may never fill one.
         latest = self.index.chunks[-1] if self.index.chunks else None
         if latest is not None and latest.bytes < SMALL_CHUNK_BYTES:
-            table = keyed(self.job, pa.concat_tables([self.read(latest), table]))
-            times = self.job.clock.read(table.column(self.job.time), self.job.time)
-            needed = times >= needed_from
-            table, times = table.filter(pa.array(needed)), times[needed]
+            tables.insert(0, self.read(latest))
             self.store.remove_chunk(latest.key)
             self.index.chunks.pop()
-        self.index.chunks += self.write(table, times)
+        table = keyed(self.job, pa.concat_tables(tables)) if len(tables) > 1 else tables[0]
+        times = self.job.clock.read(table.column(self.job.time), self.job.time)
+        needed = times >= needed_from
+        if not needed.all():
+            table, times = table.filter(pa.array(needed)), times[needed]
+        if table.num_rows:
+            self.index.chunks += self.write(table, times)
 
     def expire(self, needed_from: int) -> None:
         """Remove the chunks whose events are all before an instant."""

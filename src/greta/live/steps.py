@@ -72,6 +72,8 @@ class Step:
     """Last window with an event kept."""
     timer: int | None
     """The timer that the step before had noted."""
+    waits_for: int | None
+    """The watermark, in milliseconds, at which the bucket wants to be called; None where it keeps nothing."""
     live_bytes: int
     """Size of the graph that is kept on this machine."""
     why: str | None
@@ -88,8 +90,12 @@ def step(
     graphs: Cache | None,
     owner: str = "stream/bucket",
     early: bool = False,
+    then: int | None = None,
 ) -> list[Step]:
     """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
+
+    Events before ``watermark`` are late. ``then`` is the watermark once these events have come, where it is known:
+    windows that end by it are closed at once, and a later step need not be told.
 
     Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
     bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
@@ -100,14 +106,17 @@ def step(
     index = Index.unpack(store.read_index(), layout)
     before = index.timer
     index.graphs += [GraphNote() for _ in range(len(index.graphs), len(jobs))]
-    new, times, late = _split(job, events, watermark)
-    stored = StoredChunks(job, store, chunks, owner, index)
+    per_millisecond = job.clock.per_millisecond
+    new, times, late = _split(job, events, max(watermark * per_millisecond, index.until))
+    stored = StoredChunks(job, store, chunks, owner, index, [new] if new.num_rows else [])
     buckets = [_Bucket(each, replace(stored, job=each), graphs, number) for number, each in enumerate(jobs)]
-    due, instant = job.first_open(watermark), watermark * job.clock.per_millisecond
+    now = watermark if then is None else max(then, watermark)
+    now = max(now, index.until // per_millisecond)
+    due, instant = job.first_open(now), now * per_millisecond
     try:
         closed = [bucket.advance(due, instant, new, times) for bucket in buckets]
         buckets[0].expire(due)
-        stored.append(new, times, buckets[0].needed_from(due))
+        stored.append_arrived(buckets[0].needed_from(due))
         partial = [bucket.open(due, instant) if early else None for bucket in buckets]
         index.until = instant
         for bucket in buckets:
@@ -115,7 +124,9 @@ def step(
     finally:
         for bucket in buckets:
             bucket.let_go()
-    if index.stored:
+    # Where the caller's watermark is behind, an event may come that is late already: the index must say so.
+    keeps = bool(index.stored) or now > watermark
+    if keeps:
         index.first, index.timer = max(index.first, due), watermark + 1
         store.write_index(index.pack(layout))
     else:
@@ -124,7 +135,19 @@ def step(
     first, last = _windows(job, index, due)
     rows, size = (sum(getattr(chunk, of) for chunk in index.stored) for of in ("rows", "bytes"))
     return [
-        Step(closed[at], partial[at], late, rows, size, first, last, before, bucket.live_bytes, bucket.why)
+        Step(
+            closed[at],
+            partial[at],
+            late,
+            rows,
+            size,
+            first,
+            last,
+            before,
+            watermark + 1 if keeps else None,
+            bucket.live_bytes,
+            bucket.why,
+        )
         for at, bucket in enumerate(buckets)
     ]
 
@@ -139,11 +162,11 @@ def _windows(job: StreamJob, index: Index, due: int) -> tuple[int | None, int | 
     return max(due, min(lows), job.clock.lowest_window), max(highs)
 
 
-def _split(job: StreamJob, events: Sequence[pa.Table], watermark: int) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
-    """(events in time, by time; their times; late events)"""
+def _split(job: StreamJob, events: Sequence[pa.Table], instant: int) -> tuple[pa.Table, NDArray[np.int64], pa.Table]:
+    """(events in time, by time; their times; those before an instant)"""
     table = pa.concat_tables(events) if events else job.schema.empty_table()
     times = job.clock.read(table.column(job.time), job.time)
-    in_time = times >= watermark * job.clock.per_millisecond
+    in_time = times >= instant
     late = table.filter(pa.array(~in_time)) if not in_time.all() else table.slice(0, 0)
     rows = np.flatnonzero(in_time)
     rows = rows[np.argsort(times[rows], kind="stable")]
@@ -181,7 +204,7 @@ class _Bucket:
     def advance(self, due: int, instant: int, new: pa.Table, times: NDArray[np.int64]) -> pa.Table:
         """Partial rows of the windows before ``due``, which end at or before an instant.
 
-        ``new`` events are all at or after it; they tell which way of storing is the smaller one.
+        The new events tell which way of storing is the smaller one.
         """
         if self.job.keeps_totals and self._is_dense(new, times):
             closed = self._fold(due, instant)
@@ -244,7 +267,7 @@ class _Bucket:
 
     def _by_graph(self, instant: int) -> pa.Table | None:
         """Partial rows of the windows that end up to an instant, by the graph; None where there is none."""
-        if not self.index.chunks or self.graphs is None:
+        if not (self.index.chunks or self.chunks.arrived) or self.graphs is None:
             return None
         self.name = _name(self.job)
         program = _program(self.name, self.job)
@@ -286,9 +309,12 @@ class _Bucket:
         return AtClose(self.job, self.why or "", self._kept(self.index.first))
 
     def _kept(self, first: int) -> Kept:
-        """The stored events, for windows from ``first`` on."""
+        """The events, for windows from ``first`` on."""
         pieces = (StoredPiece(self.chunks, chunk) for chunk in sorted(self.index.chunks, key=lambda chunk: chunk.low))
-        return Kept(self.job, first, tuple(pieces))
+        kept = Kept(self.job, first, tuple(pieces))
+        for table in self.chunks.arrived:
+            kept = kept.with_(table)
+        return kept
 
     def needed_from(self, due: int) -> int:
         """The instant from which on events are needed where windows from ``due`` on are open."""

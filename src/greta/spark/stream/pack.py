@@ -24,8 +24,10 @@ from greta.spark.wire.records import BadRecords, readable_rows
 
 Int = NDArray[np.int64]
 
-PACKED = pa.schema([("bucket", pa.int32()), ("blob", pa.binary()), ("bad", pa.int64())])
-PACKED_DDL = "bucket INT, blob BINARY, bad BIGINT"
+PACKED = pa.schema([("bucket", pa.int32()), ("blob", pa.binary()), ("bad", pa.int64()), ("newest", pa.int64())])
+PACKED_DDL = "bucket INT, blob BINARY, bad BIGINT, newest BIGINT"
+NEVER = -(2**62)
+"""In place of the time of a newest event: no event. Spark 4.0 would make doubles of numbers beside a NULL."""
 
 _MOST_ROWS = 1 << 20
 """Rows packed at once: bounds a task's memory."""
@@ -33,10 +35,11 @@ _MOST_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Packs the events of a task: a row ``(bucket, blob, bad)`` per bucket that has events.
+    """Packs the events of a task: a row ``(bucket, blob, bad, newest)`` per bucket that has events.
 
     The first task also sends every bucket an empty row, so that all of them see every micro-batch: they close
-    windows, and report their size, together.
+    windows, and report their size, together. And every task tells every bucket the time of its newest event, in
+    milliseconds: all of them know then what the watermark will be, and close windows in this micro-batch already.
     """
 
     jobs: tuple[StreamJob, ...]
@@ -50,17 +53,21 @@ class Packer:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack a task's events."""
-        if _is_first_task():
+        newest = NEVER
+        for table in chunks(batches, _MOST_ROWS):
+            packed, latest = self._pack(table)
+            newest = max(newest, latest)
+            yield packed
+        if newest > NEVER or _is_first_task():
             keys = [
                 self._key(at, number)
                 for at, job in enumerate(self.jobs)
                 for number in range(self.spread.parts if job.common else 1)
             ]
-            yield _packed(keys, [b""] * len(keys), [0] * len(keys))
-        for table in chunks(batches, _MOST_ROWS):
-            yield self._pack(table)
+            yield _packed(keys, [b""] * len(keys), [0] * len(keys), newest)
 
-    def _pack(self, batch: pa.Table) -> pa.RecordBatch:
+    def _pack(self, batch: pa.Table) -> tuple[pa.RecordBatch, int]:
+        """(rows for the buckets, the time of the newest event)"""
         columns = [arrive_column(batch.column(at), f.type) for at, f in enumerate(self.schema)]
         table = pa.table(columns, schema=self.schema)
         job = self.jobs[0]
@@ -83,7 +90,9 @@ class Packer:
                 blobs.append(to_bytes(part))
         if bad and not keys:
             keys, blobs = [self._key(0, 0)], [b""]
-        return _packed(keys, blobs, [bad, *[0] * (len(keys) - 1)] if keys else [])
+        packed = _packed(keys, blobs, [bad, *[0] * (len(keys) - 1)] if keys else [])
+        times = self.jobs[0].clock.read(table.column(self.jobs[0].time), self.jobs[0].time)
+        return packed, int(times.max()) // self.jobs[0].clock.per_millisecond if len(times) else NEVER
 
     def _key(self, job: int, number: int) -> int:
         return bucket_keys(len(self.jobs) * self.spread.parts)[job * self.spread.parts + number]
@@ -113,8 +122,13 @@ def _by_bucket(job: StreamJob, table: pa.Table, parts: Int) -> Iterator[tuple[in
         yield part, ordered.slice(start, stop - start)
 
 
-def _packed(keys: list[int], blobs: list[bytes], bad: list[int]) -> pa.RecordBatch:
-    arrays = [pa.array(keys, pa.int32()), pa.array(blobs, pa.binary()), pa.array(bad, pa.int64())]
+def _packed(keys: list[int], blobs: list[bytes], bad: list[int], newest: int = NEVER) -> pa.RecordBatch:
+    arrays = [
+        pa.array(keys, pa.int32()),
+        pa.array(blobs, pa.binary()),
+        pa.array(bad, pa.int64()),
+        pa.array([newest] * len(keys), pa.int64()),
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
 

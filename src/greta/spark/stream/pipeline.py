@@ -132,11 +132,12 @@ def aggregate_stream(
     _choose_state_store(df.sparkSession)
     choose_state_partitions(df.sparkSession, buckets * len(groups))
     remove_at_the_end(df.sparkSession)
+    marked = _watermarked(df, time, lateness)
+    delay = None if lateness is None else _delay(marked, time)
+    windows = OpenWindows(jobs, groups, buckets, early, sink, local_directory(df.sparkSession), delay)
     results = (
-        _packed(
-            _watermarked(df, time, lateness), tuple(jobs[group[0]] for group in groups), schema, buckets, bad_records
-        )
-        .transform(_with_state, OpenWindows(jobs, groups, buckets, early, sink, local_directory(df.sparkSession)))
+        _packed(marked, tuple(jobs[group[0]] for group in groups), schema, buckets, bad_records)
+        .transform(_with_state, windows)
         .observe(metrics, *_figures(jobs))
     )
     merges = any(_merges(job.plan) for job in jobs)
@@ -202,6 +203,15 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
     if isinstance(kind, T.TimestampType):
         return df.withWatermark(quoted(time), lateness)
     return df.withColumn(_EVENT_TIME, _instant(time, kind)).withWatermark(_EVENT_TIME, lateness)
+
+
+def _delay(df: DataFrame, time: str) -> int | None:
+    """How many milliseconds the watermark is behind the newest event; None where that is not on Spark's own times.
+
+    It holds where the watermark is this stream's own: others before it in the query may hold Spark's back.
+    """
+    delay = df.schema[time].metadata.get(WATERMARK)
+    return None if delay is None else int(delay)
 
 
 def _instant(time: str, kind: T.DataType) -> Column:

@@ -26,6 +26,7 @@ from greta.live.online import most_bytes
 from greta.live.steps import Step, step
 from greta.spark.stream.checkpoint import filesystem
 from greta.spark.stream.graphs import graphs_directory
+from greta.spark.stream.pack import NEVER
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.workers import tell_of_compilation
 
@@ -91,6 +92,7 @@ class OpenWindows:
         early: bool,
         late_events: ParquetLateEvents | LateEvents | None,
         local: str | None = None,
+        delay: int | None = None,
     ) -> None:
         self.jobs = jobs
         self.groups = groups
@@ -100,6 +102,8 @@ class OpenWindows:
         self.late_events = late_events
         self.local = local
         """Where graphs may lie, if all tasks run on the driver's machine."""
+        self.delay = delay
+        """How many milliseconds the watermark will be behind the newest event; None where that is not known."""
 
     def attach(self, handle: StatefulProcessorHandle, index: Any, chunks: Any) -> None:
         """Take the state of whichever bucket Spark is calling for; before the first call."""
@@ -117,22 +121,33 @@ class OpenWindows:
 
     def take_rows(self, key: Any, rows: Iterable[Any], timers: Any) -> Iterator[Row]:
         """A bucket of a micro-batch with data."""
-        tables, bad = [], 0
+        tables, bad, newest = [], 0, NEVER
         for row in rows:
             bad += row.bad
             if row.blob:
                 tables.append(from_bytes(bytes(row.blob)))
-        yield from self._step(int(key[0]), tables, bad, timers.getCurrentWatermarkInMs(), fired=None)
+            newest = max(newest, row.newest)
+        then = None if self.delay is None or newest == NEVER else newest - self.delay
+        yield from self._step(int(key[0]), tables, bad, timers.getCurrentWatermarkInMs(), then)
 
     def take_timer(self, key: Any, timers: Any, expired: Any) -> Iterator[Row]:
         """A bucket of a micro-batch without data: the watermark alone has moved."""
         fired = expired.getExpiryTimeInMs()
         yield from self._step(int(key[0]), [], 0, timers.getCurrentWatermarkInMs(), fired=fired)
 
-    def _step(self, key: int, tables: list[pa.Table], bad: int, watermark: int, fired: int | None) -> Iterator[Row]:
+    def _step(
+        self,
+        key: int,
+        tables: list[pa.Table],
+        bad: int,
+        watermark: int,
+        then: int | None = None,
+        *,
+        fired: int | None = None,
+    ) -> Iterator[Row]:
         """New events of a bucket and the watermark → the rows of windows that are over; state is brought forward.
 
-        ``fired`` is the time of the timer that called, or None where events did.
+        ``then`` is the next micro-batch's watermark where it is known, ``fired`` the time of the timer that called.
         """
         if key not in self.places:
             raise StateError(
@@ -144,9 +159,19 @@ class OpenWindows:
         jobs = tuple(self.jobs[query] for query in queries)
         owner = f"{_property('sql.streaming.queryId')}/{key}"
         store = _SparkStore(self)
-        steps = step(jobs, store, tables, watermark, chunks=_CACHE, graphs=self.graphs, owner=owner, early=self.early)
+        steps = step(
+            jobs,
+            store,
+            tables,
+            watermark,
+            chunks=_CACHE,
+            graphs=self.graphs,
+            owner=owner,
+            early=self.early,
+            then=then,
+        )
         found = steps[0]
-        wanted = watermark + 1 if found.rows else None
+        wanted = found.waits_for
         if found.timer is not None and found.timer not in (wanted, fired):
             self.handle.deleteTimer(found.timer)
         if wanted is not None and found.timer != wanted:
