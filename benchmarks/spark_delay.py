@@ -5,8 +5,8 @@
 Wanted: half of the rows are there 1.0 s after the event that closes their window has arrived, 95 % after 2.0 s, and
 that does not change as WITHIN goes from 1 to 60 minutes. An event waits for the next trigger, half a second on average,
 and for the micro-batch that it begins; its rows come with that one. A run begins with a backlog as long as one window,
-so that state has its full size; only windows that close after it count. Event time passes ``rate / density`` times as fast
-as the clock. Writes ``benchmarks/results/spark-delay.json`` and the part *Delay* of ``docs/benchmarks-spark.md``.
+so that state has its full size; only windows that close after it count. Event time passes ``rate / density`` times as
+fast as the clock. Writes ``benchmarks/results/spark-delay.json`` and the part *Delay* of ``docs/benchmarks-spark.md``.
 """
 
 from __future__ import annotations

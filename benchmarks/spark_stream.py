@@ -285,6 +285,12 @@ def page(result: dict[str, Any]) -> str:
     ]
     lines += [
         "",
+        (
+            "*Floor*: what Spark takes for the same operators without any work: events handed to Python, a blob per "
+            "bucket through the shuffle into a stateful operator in Python that stores a few bytes, a row per bucket "
+            "out. No such stream can take in more."
+        ),
+        "",
         "| run | partitions | events per micro-batch | events/s | processor s per million | state |",
         "|---|--:|--:|--:|--:|--:|",
     ]
