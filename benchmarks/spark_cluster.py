@@ -1,7 +1,9 @@
 """Two workers of one core against one, on a standalone cluster of processes: how much faster Q1 gets.
 
-Master and workers are processes on loopback, executors run this Python. Either number of workers has a cluster of its
-own; runs of both come in turns. Writes the part *Cluster* of ``docs/benchmarks-spark.md``.
+Master and workers are processes on loopback, executors run this Python. Spark's *core* is a task at a time, whose Java
+and Python run side by side, so that one such worker keeps one and a half cores busy; here a worker is bound to one real
+core, as a container with one would be. Either number of workers has a cluster of its own; runs of both come in turns.
+Writes the part *Cluster* of ``docs/benchmarks-spark.md``.
 """
 
 from __future__ import annotations
@@ -57,12 +59,12 @@ def main() -> None:
             for workers in seconds:
                 home = Path(place) / f"{turn}-{workers}"
                 home.mkdir()
-                with cluster(home, Path(sys.executable), workers) as started:
+                with cluster(home, Path(sys.executable), workers, pinned=True) as started:
                     seconds[workers] += measured(started, events, arguments.repeats)
     one, two = (statistics.median(seconds[workers]) for workers in seconds)
     text = (
         f"`python benchmarks/spark_cluster.py --rounds {arguments.rounds}`: Q1 over {arguments.events:,} events "
-        f"in Parquet files, medians of {len(seconds[1])} runs; "
+        f"in Parquet files, each worker bound to a core of its own, medians of {len(seconds[1])} runs; "
         f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after.\n\n"
         "| workers of one core | seconds |\n|--:|--:|\n"
         f"| 1 | {one:.1f} |\n| 2 | {two:.1f} |\n| ratio (at least 1.7) | {one / two:.2f} |"

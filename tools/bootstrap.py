@@ -49,14 +49,15 @@ def make_packages_ready() -> None:
         install("--editable", f".[{EXTRAS},java]")
         if not has_java():
             run(PYTHON, "-c", "from greta.spark.sessions.java import find_java; find_java()")
+    # Where Python may write no byte code by itself, every process would compile what it imports, for seconds; what is
+    # meant for another Python does not compile, and is never imported.
+    run_quietly(PYTHON, "-m", "compileall", "-q", "-j", "0", VENV / "lib", "src", "research")
     INSTALLED.touch()
 
 
 def compile_kernels() -> None:
     # The first query ever would wait for this. What needs the same kernels is compiled by one process.
     say("compiling the kernels (a minute on the first run)")
-    # Where Python may write no byte code by itself, every process would compile all of greta, too.
-    run(PYTHON, "-m", "compileall", "-q", "src", "research")
     ways = (("greta.engine.warm usual trends",), ("greta.engine.warm exact selection", "greta.live.warm"))
     with ThreadPoolExecutor() as both:
         list(both.map(compile_in_turn, ways))
@@ -85,8 +86,7 @@ def create_environment() -> None:
 def install(*requirement: str) -> None:
     constraints = str(ROOT / "constraints.txt")
     run(
-        # with byte code: where Python may write none, every process would compile what it imports, for seconds
-        *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+        *(PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"),
         *("--constraint", constraints, *requirement),
         # the build backend runs in an environment of its own, which must follow the pins too
         environment={"PIP_CONSTRAINT": constraints},
@@ -95,7 +95,12 @@ def install(*requirement: str) -> None:
 
 def has_java() -> bool:
     probe = "from greta.spark.sessions.java import find_java; find_java()"
-    return subprocess.run([PYTHON, "-c", probe], capture_output=True, check=False).returncode == 0
+    return run_quietly(PYTHON, "-c", probe) == 0
+
+
+def run_quietly(*command: str | Path) -> int:
+    """Run a command, whatever comes of it; returns its code."""
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> None:

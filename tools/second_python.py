@@ -28,6 +28,7 @@ LONG = (
     *("without_a_scan", "survive", "having_compares", "samples_are_uniform", "drawn_by_their_counts"),
     *("join_small_ones", "exact-auto", "exact-graph", "double-graph"),
     *("counts_are_exact_beyond_doubles", "hard_patterns_end", "drawn_without_overlaps", "graph-exact"),
+    *("planner_folds_agree", "query_prints_back", "are_put_together", "logarithms_and_ratios", "flat_lists"),
 )
 """What takes many seconds each on kernels that are plain Python; and worked cases, of which each runs once."""
 LEFT_OUT = ("--ignore", "tests/engine/test_every_door.py", "--ignore", "tests/engine/test_kernels.py")

@@ -84,12 +84,14 @@ class Cluster:
     master: str = ""
     processes: list[Process] = field(default_factory=list)
 
-    def start(self, name: str, *command: str, **environment: str) -> Process:
+    def start(self, name: str, *command: str, core: int | None = None, **environment: str) -> Process:
+        """Start a server of Spark; where a core is named, it and whatever it starts run on that one alone."""
         log = self.place / f"{name}.log"
         spark_class = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
+        bound = () if core is None else ("taskset", "--cpu-list", str(core))
         with log.open("wb") as out:
             handle = subprocess.Popen(
-                [spark_class, *command],
+                [*bound, spark_class, *command],
                 cwd=self.place,
                 env=_environment(self.python, SPARK_NO_DAEMONIZE="1", **environment),
                 stdout=out,
@@ -100,18 +102,22 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def start_worker(self, name: str) -> Process:
+    def start_worker(self, name: str, core: int | None = None) -> Process:
         return self.start(
             name,
             "org.apache.spark.deploy.worker.Worker",
             *("--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"),
             *("--work-dir", str(self.place / name), self.master),
+            core=core,
         )
 
 
 @contextmanager
-def cluster(place: Path, python: Path, workers: int) -> Iterator[Cluster]:
-    """A running cluster; everything that it started is gone afterwards."""
+def cluster(place: Path, python: Path, workers: int, *, pinned: bool = False) -> Iterator[Cluster]:
+    """A running cluster; everything that it started is gone afterwards.
+
+    Spark's *core* is a task at a time, whose Java and Python run side by side. ``pinned`` workers have one real core.
+    """
     port = free_port()
     started = Cluster(place, python, f"spark://127.0.0.1:{port}")
     try:
@@ -122,7 +128,8 @@ def cluster(place: Path, python: Path, workers: int) -> Iterator[Cluster]:
         )
         master.wait_for("I have been elected leader")
         for number in range(workers):
-            started.start_worker(f"worker-{number}").wait_for("Successfully registered with master")
+            core = number if pinned else None
+            started.start_worker(f"worker-{number}", core).wait_for("Successfully registered with master")
         yield started
     finally:
         for process in reversed(started.processes):
