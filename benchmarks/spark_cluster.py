@@ -66,6 +66,7 @@ def main() -> None:
         f"`python benchmarks/spark_cluster.py --rounds {arguments.rounds}`: Q1 over {arguments.events:,} events "
         f"in Parquet files, each worker bound to a core of its own, medians of {len(seconds[1])} runs; "
         f"load {load:.1f} before and {os.getloadavg()[0]:.1f} after.\n\n"
+        "Unbound, Java and Python of one worker run side by side on both cores, and a second one has less to add.\n\n"
         "| workers of one core | seconds |\n|--:|--:|\n"
         f"| 1 | {one:.1f} |\n| 2 | {two:.1f} |\n| ratio (at least 1.7) | {one / two:.2f} |"
     )
