@@ -355,3 +355,9 @@ def test_a_graph_is_made_where_steps_are_short_and_given_up_where_they_are_long(
     assert with_graph == [17, 18, 19, 20, 24, 28, 41, 42]
     parts.append(taken(job, store, table.slice(0, 0), 10**9, graphs).closed)
     assert as_a_bag(job.finish(pa.concat_tables(parts)).to_pylist()) == batch(query, table)
+
+
+def test_a_bucket_s_first_step_says_nothing_of_long_micro_batches(tmp_path: Path) -> None:
+    found = taken(job_for(FALLING), MemoryStore(), events(1), 0, Cache(tmp_path, 1 << 20), then=500)
+    assert found.rows > 0
+    assert found.why is None

@@ -87,6 +87,18 @@ def test_types_that_a_query_names_or_reads_or_does_not_know_mean_the_same_in_sql
     assert expected
 
 
+def test_types_are_told_apart_whatever_the_collation(sql: SparkSession) -> None:
+    from greta.spark.compat import spark_version
+
+    if spark_version(sql) < (4, 1):
+        pytest.skip("views have no collation of their own")
+    sql.sql("""
+        CREATE OR REPLACE TEMPORARY VIEW collated DEFAULT COLLATION UTF8_LCASE AS SELECT count FROM greta_trends(
+            TABLE(SELECT * FROM VALUES ('A', timestamp '2026-01-01'), ('a', timestamp '2026-01-02') AS e(type, time)),
+            query => 'RETURN COUNT(*) PATTERN A+')""")
+    assert [row["count"] for row in sql.table("collated").collect()] == [1.0]
+
+
 def test_events_reach_the_table_function_in_blobs_where_spark_can_pack_them(sql: SparkSession) -> None:
     from greta.spark.compat import spark_version
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import greta
 from greta.engine.blobs import from_bytes, to_bytes
-from greta.engine.job import Job
+from greta.engine.job import WINDOW, Job
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import QueryMeaningError, StateError
 from greta.live import steps
@@ -291,6 +291,27 @@ def test_events_before_the_watermark_are_late_and_count_nowhere() -> None:
     again = step(job, store, [events], 7000, chunks=cache, graphs=GRAPHS)
     assert again.late.num_rows == 700
     assert again.rows == 1000 + 300
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_windows_that_are_closed_while_totals_give_way_come_once(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(5)
+    monkeypatch.setattr(steps._Bucket, "_is_dense", lambda *_: draw.random() < 0.5)
+    query = "RETURN g, COUNT(*), COUNT(A) PATTERN A+ WHERE [g] GROUP-BY g WITHIN 10 seconds SLIDE 5 seconds"
+    for _ in range(20):
+        events = [{"type": "A", "time": draw.random() * 60, "g": draw.randrange(3)} for _ in range(60)]
+        table = pa.Table.from_pylist(events)
+        job = job_for(query, table)
+        assert job.keeps_totals
+        store, parts = MemoryStore(), []
+        for part, watermark, then in random_steps(table, 2, draw):
+            options = {"chunks": ChunkCache(), "graphs": GRAPHS, "early": early, "then": then}
+            found = step(job, store, [relevant(job, part)[0]], watermark, **options)
+            over = {row[WINDOW] for closed in parts for row in closed.to_pylist()}
+            assert over.isdisjoint(found.closed.column(WINDOW).to_pylist())
+            assert not early or over.isdisjoint(found.open.column(WINDOW).to_pylist())
+            parts.append(found.closed)
+        assert finished(job, parts) == batch_rows(query, table)
 
 
 def test_windows_that_the_step_s_own_events_end_are_returned_at_once_and_what_comes_for_them_is_late() -> None:

@@ -49,8 +49,10 @@ def fold(
     ``events`` are all that came after those in ``totals`` and up to some instant: a tick must not be cut. Windows
     before ``first`` are over already.
     """
-    if totals is not None and last < 2**62:
-        totals = totals.filter(pa.array(totals.column(WINDOW).to_numpy() < last))
+    if totals is not None:
+        # Those of windows that are over stay stored while events alone are added.
+        windows = totals.column(WINDOW).to_numpy()
+        totals = totals.filter(pa.array((windows >= first) & (windows < last)))
     if events.num_rows:
         totals = _past(job, totals, events, Cut(first, last))
     if totals is None:

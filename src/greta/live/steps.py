@@ -61,7 +61,7 @@ class Step:
     open: pa.Table | None
     """Partial rows of open windows, where they were asked for."""
     late: pa.Table
-    """Events before the watermark; they count nowhere."""
+    """Events before the watermark, or for windows that are closed already; they count nowhere."""
     rows: int
     """Events and rows of totals kept."""
     bytes: int
@@ -94,8 +94,8 @@ def step(
 ) -> list[Step]:
     """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
 
-    Events before ``watermark`` are late. ``then`` is the watermark once these events have come, where it is known:
-    windows that end by it are closed at once, and a later step need not be told.
+    Events before ``watermark`` are late, and those before the ``then`` of an earlier step: the watermark once its
+    events had come, where that is known. Windows that end by it are closed at once.
 
     Any cut of a stream into steps returns every window once, with the events that were not late when they came. A
     bucket that keeps nothing leaves nothing in its store; one that keeps something notes that it wants to be called as
@@ -267,7 +267,7 @@ class _Bucket:
 
     def _by_graph(self, instant: int) -> pa.Table | None:
         """Partial rows of the windows that end up to an instant, by the graph; None where there is none."""
-        if not (self.index.chunks or self.chunks.arrived) or self.graphs is None:
+        if not self.index.chunks or self.graphs is None:
             return None
         self.name = _name(self.job)
         program = _program(self.name, self.job)

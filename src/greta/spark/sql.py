@@ -243,10 +243,11 @@ def _place(bucket: str, type_: str, places: Places) -> str:
     """The SQL text of an event's place."""
     if places.types is None:
         return f"CAST({bucket} AS INT)"
-    # In hexadecimal digits, no name can be anything but a name.
-    names = [f"CAST(X'{name.encode().hex()}' AS STRING)" for name in places.types]
+    # In hexadecimal digits, no name can be anything but a name; bytes are equal whatever the collation.
+    names = [f"X'{name.encode().hex()}'" for name in places.types]
     whens = " ".join(f"WHEN {name} THEN {code * places.parts}" for code, name in enumerate(names))
-    return f"CAST({bucket} + CASE CAST({type_} AS STRING) {whens} ELSE {len(names) * places.parts} END AS INT)"
+    other = len(names) * places.parts
+    return f"CAST({bucket} + CASE CAST(CAST({type_} AS STRING) AS BINARY) {whens} ELSE {other} END AS INT)"
 
 
 def _constant(name: str, argument: AnalyzeArgument) -> str:

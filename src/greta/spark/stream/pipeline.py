@@ -87,7 +87,8 @@ def aggregate_stream(
         type: The column with the type of each event.
         numbers: ``"double"``, or ``"exact"`` for digits of any size.
         lateness: How late events may come, e.g. ``"30 seconds"``, where ``df`` has no watermark on the time column.
-            Events before the watermark are dropped and counted.
+            Events before the watermark are dropped and counted; it is that of this stream, though another one in the
+            same query of Spark be further behind.
         emit: ``"update"`` also returns the current rows of open windows at every trigger; a column ``final`` tells
             them apart. Each trigger then costs a copy of what is kept online, too.
         late_events: A directory for Parquet files of the dropped events, or a function of (Arrow table, number of the
@@ -206,10 +207,7 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
 
 
 def _delay(df: DataFrame, time: str) -> int | None:
-    """How many milliseconds the watermark is behind the newest event; None where that is not on Spark's own times.
-
-    It holds where the watermark is this stream's own: others before it in the query may hold Spark's back.
-    """
+    """How many milliseconds the watermark is behind the newest event; None where that is not on Spark's own times."""
     delay = df.schema[time].metadata.get(WATERMARK)
     return None if delay is None else int(delay)
 
