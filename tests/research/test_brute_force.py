@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from greta.errors import DataError, GretaError, QueryMeaningError
+from greta.errors import DataError, GretaError
 from greta_research.brute_force import aggregate, trends
+from support.by_hand import count, stream, words
 from support.streams import Case, cases
 
 WORKED = Path(__file__).parents[1] / "conformance"
@@ -17,32 +18,6 @@ CASES = [
     case for name in ("paper", "core", "extended") for case in json.loads((WORKED / f"{name}.json").read_text("utf-8"))
 ]
 VALUE_CASES = json.loads((WORKED / "trend-values.json").read_text("utf-8"))
-
-
-def stream(line: str, **columns: list[object]) -> list[dict[str, object]]:
-    """``stream("a1 b2", x=[5, 6])``: an A at time 1 with x = 5, then a B at time 2 with x = 6."""
-    events: list[dict[str, object]] = [{"type": word[0].upper(), "time": int(word[1:])} for word in line.split()]
-    for name, values in columns.items():
-        assert len(values) == len(events)
-        for event, value in zip(events, values, strict=True):
-            event[name] = value
-    return events
-
-
-def count(events: list[dict[str, object]], query: str) -> object:
-    """COUNT(*) of a query without groups and windows; 0 where there is no row."""
-    rows = aggregate(events, f"RETURN COUNT(*) AS n PATTERN {query}")
-    assert len(rows) <= 1
-    return rows[0]["n"] if rows else 0
-
-
-def words(events: list[dict[str, object]], query: str) -> list[str]:
-    """All trends, written as the times of their events with the variables: ``"A1 B2"``."""
-    return sorted(
-        " ".join(f"{variable}{events[index]['time']}" for index, variable in trend)
-        for found in trends(events, f"RETURN COUNT(*) PATTERN {query}")
-        for trend in found.trends
-    )
 
 
 def ordered(rows: list[list[object]]) -> list[list[object]]:
@@ -190,141 +165,6 @@ def test_an_attribute_that_only_a_scope_names_groups_by_the_value_in_the_scope()
     rows = aggregate(events, "RETURN v, COUNT(*) AS n PATTERN (A OR B)+ WHERE [A.v] GROUP-BY v")
     # v = 1: a1, a1 b2; v = 2: a3, b2 a3; no A event: b2
     assert {row["v"]: row["n"] for row in rows} == {1: 2, 2: 2, None: 1}
-
-
-# Negation
-
-
-def test_a_match_between_two_events_cuts_only_this_gap() -> None:
-    #  a1  c2  a3  b4
-    assert words(stream("a1 c2 a3 b4"), "SEQ(A+, NOT C, B)") == ["A1 A3 B4", "A3 B4"]
-    assert words(stream("a1 c1 b3"), "SEQ(A, NOT C, B)") == ["A1 B3"]
-
-
-def test_the_first_match_to_end_closes_the_window_for_a_leading_not() -> None:
-    #  a1  [c2  a3  d4]  a4  a5
-    assert words(stream("a1 c2 a3 d4 a4 a5"), "SEQ(NOT SEQ(C, D), A)") == ["A1", "A3", "A4"]
-
-
-def test_the_last_match_to_start_opens_the_window_for_a_trailing_not() -> None:
-    #  a1  a2  [c2  a3  d4]  a5
-    assert words(stream("a1 a2 c2 a3 d4 a5"), "SEQ(A, NOT SEQ(C, D))") == ["A2", "A3", "A5"]
-
-
-def test_a_not_inside_a_not_takes_its_match_away() -> None:
-    assert count(stream("a1 c2 e3 d4 b5"), "SEQ(A, NOT SEQ(C, NOT E, D), B)") == 1
-    assert count(stream("a1 c2 d4 b5"), "SEQ(A, NOT SEQ(C, NOT E, D), B)") == 0
-
-
-def test_each_branch_of_an_outermost_or_has_its_own_window() -> None:
-    events = stream("a1 c2 a3 b4")
-    assert words(events, "SEQ(NOT C, A+) OR B") == ["A1", "B4"]
-    assert words(events, "SEQ(NOT C, A+) OR A+") == ["A1", "A1 A3", "A3"]
-
-
-def test_an_inner_seq_is_part_of_the_outer_one() -> None:
-    assert words(stream("c1 a2 b3"), "SEQ(SEQ(NOT C, A), B)") == []
-    assert words(stream("a1 c2 b3"), "SEQ(A, SEQ(NOT C, B))") == []
-    assert words(stream("c1 a2 b3"), "SEQ(A, SEQ(NOT C, B))") == ["A2 B3"]
-
-
-def test_min_length_does_not_apply_to_matches_of_not() -> None:
-    assert words(stream("c1 a2 a3"), "SEQ(NOT C, A+) MIN LENGTH 2") == []
-
-
-def test_matches_of_not_may_skip_whatever_the_semantics() -> None:
-    events = stream("a1 c2 z3 d4 a5")
-    assert words(events, "SEQ(NOT SEQ(C, D), A) SEMANTICS contiguous") == ["A1"]
-
-
-def test_a_match_without_a_value_in_a_scope_counts_against_every_trend() -> None:
-    events = stream("a1 c2 a3 a4", v=[1, None, 2, 1])
-    assert words(events, "SEQ(NOT C, A+) WHERE [A.v]") == ["A1"]
-
-
-def test_a_match_counts_against_the_trends_that_share_its_value() -> None:
-    # p and n are two variables of P, so [P.v] binds trends and matches of NOT together.
-    events = stream("p1 p2 p3", v=[1, 1, 2])
-    # n at 2 closes v = 1 at 1 (the first n there is p1), n at 3 closes v = 2 at 3.
-    assert words(events, "SEQ(NOT P n, P q+) WHERE [P.v]") == ["q1", "q3"]
-    # Without the scope, p1 closes the window for all.
-    assert words(events, "SEQ(NOT P n, P q+)") == ["q1"]
-
-
-def test_a_match_with_a_value_does_not_count_against_a_trend_without_one() -> None:
-    events = stream("p1 a2 a3", v=[1, None, None])
-    # Trends of A alone have no value in the scope; the match p1 has the value 1.
-    assert words(events, "SEQ(NOT P n, (A OR P q)+) WHERE [P.v]") == ["A2", "A2 A3", "A3", "q1"]
-
-
-def test_a_scope_inside_not_alone_binds_only_its_matches() -> None:
-    query = "SEQ(NOT SEQ(C c, C d), A) WHERE [C.v]"
-    assert words(stream("c1 c2 a3", v=[1, 2, 9]), query) == ["A3"]
-    assert words(stream("c1 c2 a3", v=[1, 1, 9]), query) == []
-
-
-@pytest.mark.parametrize("pattern", ["SEQ(NOT A, NOT B)", "SEQ(A?, NOT B, C)", "SEQ(A, NOT B, C?)", "SEQ(A, NOT B)+"])
-def test_a_not_without_an_event_beside_it_is_refused(pattern: str) -> None:
-    with pytest.raises(QueryMeaningError):
-        count(stream("a1 b2 c3"), pattern)
-
-
-# Event selection
-
-
-def test_next_match_links_consecutive_matched_events_only() -> None:
-    #  10 2 | 9 8 7 1 | 6 5 4 3: n(n+1)/2 trends in each run
-    prices = [10, 2, 9, 8, 7, 1, 6, 5, 4, 3]
-    events = stream(" ".join(f"a{time}" for time in range(10)), x=prices)
-    assert count(events, "A+ SEMANTICS skip-till-next-match WHERE A.x > NEXT(A).x") == 3 + 10 + 10
-
-
-def test_next_match_skips_what_neither_starts_nor_extends_a_trend() -> None:
-    # b2 follows a1; c3 is no part of the pattern; b4 extends nothing, as B comes once; a5 starts anew.
-    events = stream("a1 b2 c3 b4 a5 c6 b7")
-    assert words(events, "SEQ(A, B) SEMANTICS skip-till-next-match") == ["A1 B2", "A5 B7"]
-
-
-def test_a_matched_event_shuts_out_earlier_ones_even_if_its_trend_never_ends() -> None:
-    # a2 starts a trend, so a1 cannot reach past it.
-    assert words(stream("a1 a2 b3"), "SEQ(A, B) SEMANTICS skip-till-next-match") == ["A2 B3"]
-
-
-def test_next_match_ignores_min_length_when_it_tells_what_is_matched() -> None:
-    events = stream("a1 b2 a3", x=[1, 1, 1])
-    query = "SEQ(A x, A y) OR B SEMANTICS skip-till-next-match MIN LENGTH 2"
-    assert words(events, query) == []
-
-
-def test_next_match_sees_only_what_an_edge_not_leaves() -> None:
-    #  a1  c2  a3  a4: the trailing NOT opens the window at 2
-    assert words(stream("a1 c2 a3 a4"), "SEQ(A+, NOT C) SEMANTICS skip-till-next-match") == [
-        "A3",
-        "A3 A4",
-        "A4",
-    ]
-
-
-def test_events_of_one_tick_do_not_shut_each_other_out() -> None:
-    for semantics in ("skip-till-next-match", "contiguous"):
-        assert words(stream("a1 a1 b2 b2"), f"SEQ(A, B) SEMANTICS {semantics}") == ["A1 B2"] * 4
-
-
-def test_contiguous_trends_are_blocked_by_any_event_of_the_partition() -> None:
-    query = "SEQ(A, B) SEMANTICS contiguous"
-    assert words(stream("a1 z2 b3"), query) == []
-    assert words(stream("a1 a2 b3", x=[1, 0, 1]), f"{query} WHERE A.x = 1") == []
-    assert words(stream("a1 z2 b3", g=[1, 2, 1]), f"{query} WHERE [g]") == ["A1 B3"]
-    assert words(stream("a1 z2 b3", g=[1, None, 1]), f"{query} WHERE [g]") == ["A1 B3"]
-
-
-def test_events_with_another_value_in_a_scope_do_not_block_contiguous_trends() -> None:
-    query = "A{2} SEMANTICS contiguous WHERE [A.v]"
-    assert words(stream("a1 a2 a3", v=[1, 2, 1]), query) == ["A1 A3"]
-    assert words(stream("a1 a2 a3", v=[1, None, 1]), query) == ["A1 A3"]
-    assert words(stream("a1 z2 a3", v=[1, 2, 1]), query) == []
-    # Here A has a variable outside the scope as well, so a2 belongs to every value's partition.
-    assert words(stream("a1 a2 a3", v=[1, 2, 1]), "A x{2} OR SEQ(A y, B) SEMANTICS contiguous WHERE [x.v]") == []
 
 
 # Windows
