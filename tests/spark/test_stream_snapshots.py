@@ -17,7 +17,7 @@ from greta.engine.job import WINDOW, Job
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import QueryMeaningError, StateError
 from greta.live import steps
-from greta.live.chunks import ChunkCache, Index
+from greta.live.chunks import NEVER, ChunkCache, Index
 from greta.live.steps import Step
 from support import soak
 from support.events import SCHEMA
@@ -46,7 +46,7 @@ def batch_rows(query: str, table: pa.Table, numbers: Any = "double") -> list[tup
     return sorted((tuple(row.values()) for row in rows), key=repr)
 
 
-def random_steps(table: pa.Table, lateness: float, draw: random.Random) -> Iterator[tuple[pa.Table, int, int | None]]:
+def random_steps(table: pa.Table, lateness: float, draw: random.Random) -> Iterator[tuple[pa.Table, int, int]]:
     """The events in an order that no event lags by more than ``lateness`` seconds, cut anywhere, with watermarks.
 
     Each with the watermark before its events came, and mostly with the one after.
@@ -59,8 +59,8 @@ def random_steps(table: pa.Table, lateness: float, draw: random.Random) -> Itera
         rows = order[at : at + size]
         before, seen, at = seen, max(seen, *(times[row] for row in rows)), at + size
         watermark, then = (max(0, int((newest - lateness) * 1000)) for newest in (before, seen))
-        yield table.take(rows), watermark, draw.choice((None, then, then))
-    yield table.slice(0, 0), 10**9, None
+        yield table.take(rows), watermark, draw.choice((NEVER, then, then))
+    yield table.slice(0, 0), 10**9, NEVER
 
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])

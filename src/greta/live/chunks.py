@@ -29,7 +29,8 @@ CHUNK_BYTES = 256 * 1024
 SMALL_CHUNK_BYTES = 32 * 1024
 """The latest chunk is written anew together with new events while it is smaller than this."""
 
-_NEVER = -(2**62)
+NEVER = -(2**62)
+"""Before all windows, instants and watermarks."""
 
 
 class Store(Protocol):
@@ -90,7 +91,7 @@ class GraphNote:
 class Index:
     """What a bucket stores besides its chunks."""
 
-    first: int = _NEVER
+    first: int = NEVER
     """Windows below this one have been returned."""
     timer: int | None = None
     """The watermark that the bucket waits for, in milliseconds."""
@@ -99,8 +100,9 @@ class Index:
     """Events before this instant are in the totals, not in chunks; None: there are no totals."""
     totals: list[Chunk] = field(default_factory=list)
     """Running totals, with numbers of windows for times."""
-    until: int = _NEVER
-    """Events before this instant are in the graphs that the notes name."""
+    until: int = NEVER
+    """Events before this instant are in the graphs that the notes name, and windows that end by it are closed: what
+    still comes is late."""
     graphs: list[GraphNote] = field(default_factory=list)
     """Per query that shares the chunks."""
 
@@ -135,7 +137,7 @@ class Index:
         chunks, totals = ([Chunk(*chunk) for chunk in read[name]] for name in ("chunks", "totals"))
         index = Index(read["first"], read["timer"], chunks, read["folded"], totals)
         # Version 0.1.0 stores no graph's name: then one is made from the events.
-        index.until = read.get("until", _NEVER)
+        index.until = read.get("until", NEVER)
         index.graphs = [GraphNote(*note) for note in read.get("graphs", [])]
         return index
 

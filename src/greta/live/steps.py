@@ -38,7 +38,7 @@ from greta.kernels.heap import TOP
 from greta.lang.printer import print_query
 from greta.live.at_close import AtClose
 from greta.live.cache import Cache, Slot
-from greta.live.chunks import ChunkCache, GraphNote, Index, Store, StoredChunks, StoredPiece
+from greta.live.chunks import NEVER, ChunkCache, GraphNote, Index, Store, StoredChunks, StoredPiece
 from greta.live.frozen import freeze, thaw
 from greta.live.growing import LiveGraph
 from greta.live.kept import Kept
@@ -90,7 +90,7 @@ def step(
     graphs: Cache | None,
     owner: str = "stream/bucket",
     early: bool = False,
-    then: int | None = None,
+    then: int = NEVER,
 ) -> list[Step]:
     """Take in new events, return the windows that the watermark (milliseconds) closes, keep what the others need.
 
@@ -110,8 +110,7 @@ def step(
     new, times, late = _split(job, events, max(watermark * per_millisecond, index.until))
     stored = StoredChunks(job, store, chunks, owner, index, [new] if new.num_rows else [])
     buckets = [_Bucket(each, replace(stored, job=each), graphs, number) for number, each in enumerate(jobs)]
-    now = watermark if then is None else max(then, watermark)
-    now = max(now, index.until // per_millisecond)
+    now = max(watermark, then, index.until // per_millisecond)
     due, instant = job.first_open(now), now * per_millisecond
     try:
         closed = [bucket.advance(due, instant, new, times) for bucket in buckets]
@@ -136,17 +135,17 @@ def step(
     rows, size = (sum(getattr(chunk, of) for chunk in index.stored) for of in ("rows", "bytes"))
     return [
         Step(
-            closed[at],
-            partial[at],
-            late,
-            rows,
-            size,
-            first,
-            last,
-            before,
-            watermark + 1 if keeps else None,
-            bucket.live_bytes,
-            bucket.why,
+            closed=closed[at],
+            open=partial[at],
+            late=late,
+            rows=rows,
+            bytes=size,
+            first=first,
+            last=last,
+            timer=before,
+            waits_for=watermark + 1 if keeps else None,
+            live_bytes=bucket.live_bytes,
+            why=bucket.why,
         )
         for at, bucket in enumerate(buckets)
     ]

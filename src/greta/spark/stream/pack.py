@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, relevant
+from greta.live.chunks import NEVER
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.columns import arrive, depart, neutral
 from greta.spark.wire.packing import chunks, order_by_part, runs
@@ -26,8 +27,6 @@ Int = NDArray[np.int64]
 
 PACKED = pa.schema([("bucket", pa.int32()), ("blob", pa.binary()), ("bad", pa.int64()), ("newest", pa.int64())])
 PACKED_DDL = "bucket INT, blob BINARY, bad BIGINT, newest BIGINT"
-NEVER = -(2**62)
-"""In place of the time of a newest event: no event. Spark 4.0 would make doubles of numbers beside a NULL."""
 
 _MOST_ROWS = 1 << 20
 """Rows packed at once: bounds a task's memory."""
@@ -40,6 +39,7 @@ class Packer:
     The first task also sends every bucket an empty row, so that all of them see every micro-batch: they close
     windows, and report their size, together. And every task tells every bucket the time of its newest event, in
     milliseconds: all of them know then what the watermark will be, and close windows in this micro-batch already.
+    Where there is no event it is ``NEVER``: Spark 4.0 would make doubles of numbers beside a NULL.
     """
 
     jobs: tuple[StreamJob, ...]

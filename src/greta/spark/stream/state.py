@@ -21,12 +21,11 @@ from greta.engine.job import WINDOW
 from greta.engine.stream_jobs import StreamJob
 from greta.errors import StateError
 from greta.live.cache import Cache
-from greta.live.chunks import ChunkCache
+from greta.live.chunks import NEVER, ChunkCache
 from greta.live.online import most_bytes
 from greta.live.steps import Step, step
 from greta.spark.stream.checkpoint import filesystem
 from greta.spark.stream.graphs import graphs_directory
-from greta.spark.stream.pack import NEVER
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.workers import tell_of_compilation
 
@@ -127,7 +126,7 @@ class OpenWindows:
             if row.blob:
                 tables.append(from_bytes(bytes(row.blob)))
             newest = max(newest, row.newest)
-        then = None if self.delay is None or newest == NEVER else newest - self.delay
+        then = NEVER if self.delay is None else newest - self.delay
         yield from self._step(int(key[0]), tables, bad, timers.getCurrentWatermarkInMs(), then)
 
     def take_timer(self, key: Any, timers: Any, expired: Any) -> Iterator[Row]:
@@ -141,7 +140,7 @@ class OpenWindows:
         tables: list[pa.Table],
         bad: int,
         watermark: int,
-        then: int | None = None,
+        then: int = NEVER,
         *,
         fired: int | None = None,
     ) -> Iterator[Row]:
