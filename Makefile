@@ -102,7 +102,7 @@ test-mutants: $(PACKAGES) ## make mistakes on purpose, one at a time, and see th
 test-oldest: $(READY) ## run a few tests on the oldest Spark
 	@$(PYTHON) tools/matrix.py --quick
 
-test-matrix: ## run the Spark suite on every version of Spark, and write the table in the docs (long)
+test-matrix: ## run a part of the Spark suite on every version of Spark, and write the table in the docs (long)
 	@$(PYTHON) tools/matrix.py
 
 test-python: ## run all tests but those on Spark and in a browser on a second Python, 3.13 unless SECOND says another

@@ -1,9 +1,10 @@
-"""What a stream in this process costs: ``PYTHONPATH=research python benchmarks/online.py --output benchmarks/results``.
+"""What a stream in this process costs: ``python benchmarks/online.py``.
 
 Q1 over trades in pushes of a second, for some rates, numbers of companies, kinds of prices and windows. Windows are
 filled first; then pushes that end a window are compared with the others, an event with an event of a batch over the
 same events, and the bytes kept with the events of open windows. ``greta watch`` reads a million lines from a pipe.
-Times are processor times of one run, since machines are shared. ``--quick`` takes shorter windows, to try it out.
+Times are processor times of one run, since machines are shared. Writes ``benchmarks/results/online.json`` and the part
+*What it costs* of ``docs/staying-online.md``; ``--quick`` takes shorter windows, to try it out, and writes nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,12 +26,14 @@ from time import monotonic, process_time
 
 import numpy as np
 import pyarrow as pa
+from pages import ROOT, write_part
 
 import greta
 
 QUERY = """
 RETURN sector, COUNT(*)
 PATTERN Stock S+
+SEMANTICS {semantics}
 WHERE [company, sector] AND S.price > NEXT(S).price
 GROUP-BY sector
 WITHIN {within} seconds SLIDE {slide} seconds
@@ -50,6 +53,7 @@ class Setting:
     slide: int = 10
     measured: int = 60
     """Pushes of a second that are measured once the first window is full."""
+    semantics: str = "skip-till-any-match"
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,8 @@ class Finding:
     closing_push: float
     """Mean over the pushes that end a window."""
     other_push: float
+    slowest_push: float
+    """Of all."""
     slowest_closing_push: float
     """The 99th percentile, that is the slowest of fewer than a hundred."""
     bytes_per_open_event: float
@@ -113,7 +119,7 @@ def seconds_of(setting: Setting) -> Iterator[pa.Table]:
 
 def measure(setting: Setting) -> Finding:
     """Fill the first window, measure, and run the same events as a batch."""
-    query = QUERY.format(within=setting.within, slide=setting.slide)
+    query = QUERY.format(within=setting.within, slide=setting.slide, semantics=setting.semantics)
     stream = greta.stream(query)
     seen, closing, others = [], [], []
     fill, rows = 0.0, 0
@@ -144,6 +150,7 @@ def measure(setting: Setting) -> Finding:
         batch / everything.num_rows,
         float(np.mean(closing)),
         float(np.mean(others)),
+        max(*closing, *others),
         float(np.quantile(closing, 0.99, method="higher")),
         figures.bytes / (setting.rate * setting.within),
         rows,
@@ -164,7 +171,7 @@ def watch_rate(lines: int) -> dict[str, float]:
                     f'"sector":"sector {company % SECTORS}","price":{price}}}\n'
                 )
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), monotonic()
-        query = QUERY.format(within=1, slide=1)
+        query = QUERY.format(within=1, slide=1, semantics="skip-till-any-match")
         with subprocess.Popen(["cat", str(path)], stdout=subprocess.PIPE) as cat:
             command = [sys.executable, "-m", "greta.cli", "watch", query, "--json"]
             subprocess.run(command, stdin=cat.stdout, stdout=subprocess.DEVNULL, check=True)
@@ -183,48 +190,99 @@ def settings(quick: bool) -> list[Setting]:
         for companies in (20, 200, 2_000)
         for cents in (True, False)
     ]
-    return [*usual, *(Setting(1_000, 20, cents, within=3_600) for cents in (True, False))]
+    hours = [Setting(1_000, 20, cents, within=3_600) for cents in (True, False)]
+    others = [Setting(10_000, 200, False, semantics=one) for one in ("skip-till-next-match", "contiguous")]
+    return [*usual, *hours, *others]
+
+
+HEADINGS = ("events/s", "companies", "prices", "WITHIN", "selection", "closing ÷ other (2)", "closing, p99 (20 ms)")
+HEADINGS += ("slowest", "µs per event", "in a batch", "ratio (2)", "bytes per open event (600)")
+
+
+def cells(finding: Finding) -> list[str]:
+    """A line of the table."""
+    setting = finding.setting
+    return [
+        f"{setting.rate:,}",
+        f"{setting.companies:,}",
+        "cents" if setting.cents else "continuous",
+        f"{setting.within // 60} min" if setting.within >= 60 else f"{setting.within} s",
+        setting.semantics.removeprefix("skip-till-").removesuffix("-match")
+        + ("" if finding.online else ", at the close"),
+        f"{finding.closing_ratio:.1f}",
+        f"{finding.slowest_closing_push * 1e3:.1f} ms",
+        f"{finding.slowest_push * 1e3:.1f} ms",
+        f"{finding.per_event * 1e6:.2f}",
+        f"{finding.batch_per_event * 1e6:.2f}",
+        f"{finding.batch_ratio:.1f}",
+        f"{finding.bytes_per_open_event:.0f}",
+    ]
+
+
+def line(words: Iterable[str]) -> str:
+    """Of a table in Markdown."""
+    return f"| {' | '.join(words)} |"
+
+
+PAGE = """
+`python benchmarks/online.py`: Q1 with SLIDE 10 seconds in pushes of a second, processor time of one run, load
+{load:.1f} before; in brackets what is wanted at most. 60 pushes are measured once the first window is full, six of
+them close one; beside them a batch over the same events.
+
+{table}
+
+Most of a push of a thousand events is what a push costs whatever it holds. With continuous prices an event reads
+and writes some ten kilobytes of sums for its 60 windows, which lie in no cache; a batch has the sums of one company
+there. An hour of continuous prices needs more memory than indexes are given, and is computed at the close.
+
+`greta watch` on a pipe of {lines:,.0f} lines of JSON: {per_second:,.0f} events per second by the clock,
+{per_processor_second:,.0f} per processor second.
+
+`benchmarks/spark_steps.py` measures a step of Spark's operator: [its
+figures](benchmarks-spark.md#steps-of-a-stream).
+"""
+
+
+def page(findings: list[Finding], watch: dict[str, float], load: float) -> str:
+    """The part of the documentation."""
+    left = ("prices", "selection")
+    lines = [HEADINGS, ["---" if heading in left else "--:" for heading in HEADINGS], *map(cells, findings)]
+    return PAGE.format(load=load, table="\n".join(map(line, lines)), **watch)
 
 
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--output", type=Path, help="directory for online.json")
     options = parser.parse_args()
+    load = os.getloadavg()[0]
     # Kernels are compiled or loaded before anything is measured.
     measure(Setting(100, 20, True, 10, 2, 6))
     findings = []
-    print("  rate  companies  prices      within  closing/other  p99 closing  µs/event  batch µs  ×batch  bytes/event")
+    print(line(HEADINGS))
     for setting in settings(options.quick):
         finding = measure(setting)
         findings.append(finding)
-        print(
-            f"{setting.rate:>6}  {setting.companies:>9}  {'cents' if setting.cents else 'continuous':<10}"
-            f"  {setting.within:>5}s  {finding.closing_ratio:>12.1f}×  {finding.slowest_closing_push * 1e3:>8.1f} ms"
-            f"  {finding.per_event * 1e6:>8.2f}  {finding.batch_per_event * 1e6:>8.2f}  {finding.batch_ratio:>5.1f}×"
-            f"  {finding.bytes_per_open_event:>11.0f}",
-            flush=True,
-        )
+        print(line(cells(finding)), flush=True)
     watch = watch_rate(LINES // 10 if options.quick else LINES)
     print(
         f"greta watch: {watch['per_second']:,.0f} events/s by the clock, "
         f"{watch['per_processor_second']:,.0f} per processor second"
     )
-    if options.output is not None:
+    if not options.quick:
         about = {
             "python": platform.python_version(),
             "machine": f"{platform.machine()}, {os.cpu_count()} cores",
             **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
-            "quick": options.quick,
+            "load": load,
         }
         written = [
             asdict(finding) | {"closing_ratio": finding.closing_ratio, "batch_ratio": finding.batch_ratio}
             for finding in findings
         ]
         text = json.dumps({"about": about, "findings": written, "watch": watch}, indent=2)
-        options.output.mkdir(parents=True, exist_ok=True)
-        (options.output / "online.json").write_text(text + "\n")
+        (ROOT / "benchmarks" / "results" / "online.json").write_text(text + "\n")
+        write_part("What it costs", page(findings, watch, load), ROOT / "docs" / "staying-online.md")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page ``docs/benchmarks-spark.md``: every benchmark of Spark writes a part of its own, and leaves the others."""
+"""Pages of measured figures, ``docs/benchmarks-spark.md`` first: a benchmark writes its part, and leaves the others."""
 
 from __future__ import annotations
 

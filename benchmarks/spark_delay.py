@@ -128,6 +128,8 @@ def run(spark: SparkSession, minutes: int, options: argparse.Namespace) -> dict[
         "backlog_events": spent,
         "backlog_seconds": caught_up,
         "state_bytes": max((found.get("state_bytes", 0) for found in figures), default=0),
+        "live_bytes": max((found.get("live_bytes", 0) for found in figures), default=0),
+        "at_close": max((found.get("buckets_at_close", 0) for found in figures[-30:]), default=0),
     }
 
 
@@ -160,13 +162,14 @@ def page(result: dict[str, Any]) -> str:
         "",
         (
             "| WITHIN | windows | p50 (at most 1.0) | p95 (at most 2.0) | median micro-batch, s "
-            "| backlog, events/s | state |"
+            "| backlog, events/s | state | graphs | buckets at the close, of 8 |"
         ),
-        "|--:|--:|--:|--:|--:|--:|--:|",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     lines += [
         f"| {one['minutes']} min | {one['windows']} | {one['p50']:.2f} | {one['p95']:.2f} | {one['batch_p50']:.2f} "
-        f"| {one['backlog_events'] / one['backlog_seconds']:,.0f} | {one['state_bytes'] / 1e6:.0f} MB |"
+        f"| {one['backlog_events'] / one['backlog_seconds']:,.0f} | {one['state_bytes'] / 1e6:.0f} MB "
+        f"| {one['live_bytes'] / 1e6:,.0f} MB | {one['at_close']} |"
         for one in result["runs"]
     ]
     return "\n".join(lines) + "\n"

@@ -49,7 +49,8 @@ def main() -> None:
     alone = source_alone(address, arguments.events)
     lines = [
         (
-            f"`python benchmarks/spark_kafka.py`: {arguments.events:,} generated trades as JSON in {PARTITIONS} "
+            f"`python benchmarks/spark_kafka.py --per-batch {arguments.per_batch}`: {arguments.events:,} generated "
+            f"trades as JSON in {PARTITIONS} "
             f"partitions, {arguments.per_batch:,} per "
             f"micro-batch; {arguments.repeats} runs after {WARM_UPS} that are not measured; load {load:.1f} before and "
             f"{os.getloadavg()[0]:.1f} after.\n"
@@ -99,6 +100,8 @@ def one_run(spark: Any, address: str, per_batch: int) -> tuple[float, float]:
         events = sum(report["numInputRows"] for report in reports)
         late = sum((report["observedMetrics"].get("greta") or {}).get("late_events") or 0 for report in reports)
         assert not late, f"{late:,} events were late"
+        most = max(report["numInputRows"] for report in reports)
+        assert most <= per_batch, f"a micro-batch took {most:,} events"
         seconds = sum(report["batchDuration"] for report in reports) / 1000
         return events / seconds, processor_seconds() - before
 

@@ -1,9 +1,10 @@
-"""The Spark suite on every version of Spark that greta runs on: environments → test runs → a table for the docs.
+"""A part of the Spark suite on every Spark that greta runs on: environments → test runs → a table for the docs.
 
 Each version has an environment of its own beneath ``.matrix/``, with the pins of ``constraints.txt`` beside that Spark;
 the oldest has the lowest versions of NumPy, Numba, PyArrow and pandas as well. ``--quick`` is CI's share: a few tests
 on the oldest Spark alone, which is put before that of ``.venv`` instead of into an environment of its own; it writes no
-table. ``--prepare`` fetches that Spark and no more. Needs nothing but Python's standard library.
+table. ``--prepare`` fetches that Spark and no more; ``--page`` writes down what each column runs, and runs nothing.
+Needs nothing but Python's standard library.
 """
 
 from __future__ import annotations
@@ -20,19 +21,31 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "spark-versions.md"
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+FILES_BEGIN, FILES_END = "<!-- files: begin -->", "<!-- files: end -->"
 
 FEATURES: dict[str, tuple[str, ...]] = {
-    "batch": ("tests/spark/test_spark_batch.py", "tests/spark/test_spark_ranges.py", "tests/spark/test_cores.py"),
+    "batch": (
+        "tests/spark/test_spark_batch.py",
+        "tests/spark/test_spark_ranges.py",
+        "tests/spark/test_cores.py",
+        "tests/spark/test_spark_versions.py",
+    ),
     "SQL": ("tests/spark/test_spark_sql.py",),
     "Connect": ("tests/spark/test_connect.py",),
     "stream": ("tests/spark/test_stream.py", "tests/spark/test_stream_buckets.py"),
     "command line": ("tests/spark/test_cli_run.py", "tests/spark/test_cli_stream.py"),
     "Kafka": ("tests/spark/test_kafka.py",),
     "pack/ship": ("tests/spark/test_ship.py",),
+    "errors": (
+        "tests/spark/test_failures.py",
+        "tests/spark/test_bad_input.py",
+        "tests/spark/test_check.py",
+        "tests/spark/test_settings.py",
+    ),
 }
 SLOW = ("Connect", "pack/ship")
 """Features whose tests are marked slow."""
-QUICK = "mistakes or several_queries_come_back or columns_may_have_any_name or no_events"
+QUICK = "mistakes or several_queries_come_back or columns_may_have_any_name or no_events or too_old"
 LEFT_OUT = "not worked_cases"
 """Minutes each, and the same on every Spark: the judge's cases run once, on the newest."""
 PYTEST = ("-m", "pytest", "-q", "-W", "ignore", "-p", "no:cacheprovider")
@@ -63,6 +76,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few tests on the oldest version")
     parser.add_argument("--prepare", action="store_true", help="fetch the oldest version alone")
+    parser.add_argument("--page", action="store_true", help="write down what each column runs, and run nothing")
     parser.add_argument("--only", action="append", metavar="VERSION", help="this version; repeatable")
     parser.add_argument("--feature", action="append", choices=FEATURES, help="this column; repeatable")
     parser.add_argument("--environments", type=Path, default=ROOT / ".matrix", help="where environments are kept")
@@ -70,6 +84,9 @@ def main() -> None:
     if arguments.quick or arguments.prepare:
         place = fetch(SPARKS[0], arguments.environments)
         sys.exit(run_quick(SPARKS[0], place) if arguments.quick and place else 0)
+    if arguments.page:
+        write_page(read_table())
+        return
     chosen = [spark for spark in SPARKS if not arguments.only or spark.version in arguments.only]
     table = read_table()
     for spark in chosen:
@@ -80,7 +97,7 @@ def main() -> None:
             result = run(python, FEATURES[feature], LEFT_OUT, slow=feature in SLOW)
             say(f"Spark {spark.version}, {feature}: {result}")
             table[spark.version, feature] = str(result)
-            write_table(table)
+            write_page(table)
     sys.exit(any("failed" in cell for cell in table.values()))
 
 
@@ -140,7 +157,7 @@ def run_quick(spark: Spark, place: Path) -> int:
     version = subprocess.run(asked, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     if version != spark.version:
         sys.exit(f"{place} should have Spark {spark.version}, and has {version}\nhint: remove the directory")
-    tests = (*PYTEST, "-k", QUICK, "tests/spark/test_spark_batch.py")
+    tests = (*PYTEST, "-k", QUICK, "tests/spark/test_spark_batch.py", "tests/spark/test_spark_versions.py")
     return subprocess.run([str(python), *tests], cwd=ROOT, env=environment, check=False).returncode
 
 
@@ -206,13 +223,32 @@ def read_table() -> dict[tuple[str, str], str]:
     return cells
 
 
-def write_table(cells: dict[tuple[str, str], str]) -> None:
+def write_page(cells: dict[tuple[str, str], str]) -> None:
+    """Bring the page's two tables up to date: what passed, and which files that was."""
+    page = between(PAGE.read_text(), BEGIN, END, results(cells))
+    PAGE.write_text(between(page, FILES_BEGIN, FILES_END, files_of_features()))
+
+
+def results(cells: dict[tuple[str, str], str]) -> list[str]:
     rows = [f"| Spark | {' | '.join(FEATURES)} |", f"|---|{'---|' * len(FEATURES)}"]
     for spark in SPARKS:
         values = [cells.get((spark.version, name), "–") for name in FEATURES]
         rows.append(f"| {spark.version} | {' | '.join(values)} |")
-    before, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + "\n".join(rows) + "\n" + END + rest.split(END)[1])
+    return rows
+
+
+def files_of_features() -> list[str]:
+    rows = ["| column | files |", "|---|---|"]
+    for feature, files in FEATURES.items():
+        names = ", ".join(f"`{Path(file).name}`" for file in files)
+        rows.append(f"| {feature} | {names} |")
+    return [*rows, "", f"Tests that are marked slow run in the columns {' and '.join(SLOW)} alone."]
+
+
+def between(page: str, begin: str, end: str, lines: list[str]) -> str:
+    """A page with other lines between two marks."""
+    before, rest = page.split(begin)
+    return "\n".join([before + begin, *lines, end + rest.split(end)[1]])
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from numba.core import event
 
-from greta.engine import compiling, trends, walks, warm
+from greta.engine import compiling, merging, trends, walks, warm
 from greta.engine.row_choice import choose_row
 from greta.engine.warm import PARTS, main
 from greta.errors import GretaWarning
 from greta.kernels.layers import find_layers
+from greta.kernels.sorting import sort_slices
 from greta.live import warm as live_warm
 
 
@@ -62,6 +63,13 @@ def _compile_as_numba_does() -> None:
         for _ in range(2):
             with event.trigger_event("numba:compile"):
                 pass
+
+
+def test_sums_of_fractions_over_several_partitions_are_made_ready_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    sorted_ = []
+    monkeypatch.setattr(merging, "sort_slices", lambda *given: sorted_.append(given) or sort_slices(*given))
+    warm.warm("usual")
+    assert sorted_
 
 
 def test_trends_of_runs_are_made_ready_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,15 @@ import pytest
 
 import greta
 from greta.engine.job import Job
-from greta.engine.stream_jobs import StreamJob
+from greta.engine.stream_jobs import StreamJob, relevant
+from greta.errors import StateError
+from greta.kernels.heap import LEISURE
+from greta.kernels.runs import LARGEST_RUN, RUNS
+from greta.live import online
+from greta.live.growing import LiveGraph
 from greta.live.online import MEMORY, Online
+from greta.live.program import Program
+from greta.live.rows import partial_rows
 from greta.live.stream import open_stream
 from greta.live.warm import main
 from greta.live.windows import Windows, windows_for
@@ -70,6 +78,88 @@ def test_thousands_of_events_link_across_pushes_as_in_a_batch(operator: str, cen
     query = FALLS.replace(">", operator)
     assert engine(query, events).figures().online
     assert_alike(rows_of(query, events, 333), greta.aggregate(events, query).to_pylist())
+
+
+def interrupted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next call that brings windows forward end when the graph has gone on."""
+
+    def interrupt(*_: Any) -> Any:
+        monkeypatch.setattr(online, "partial_rows", partial_rows)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(online, "partial_rows", interrupt)
+
+
+def test_a_push_that_is_interrupted_can_be_pushed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = trades(300, 90, cents=True)
+    stream = open_stream(FALLS, schema=events.schema)
+    rows = stream.push(events.slice(0, 150)).to_pylist()
+    interrupted_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        stream.push(events.slice(150))
+    stream = open_stream(FALLS, snapshot=stream.snapshot())
+    rows += stream.push(events.slice(150)).to_pylist()
+    assert_alike([*rows, *stream.close().to_pylist()], greta.aggregate(events, FALLS).to_pylist())
+
+
+def test_a_stream_that_keeps_no_events_says_that_it_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds SLIDE 1 second"
+    stream = greta.stream(query)
+    stream.push([{"type": "A", "time": time} for time in range(10)])
+    interrupted_once(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        stream.push({"type": "A", "time": 11})
+    for go_on in (stream.snapshot, stream.close, lambda: stream.push({"type": "A", "time": 11})):
+        with pytest.raises(StateError, match="in the middle of a push"):
+            go_on()
+
+
+@pytest.mark.parametrize("gap", [86_400.0, 1.7e9])
+def test_lengths_of_time_keep_their_digits_however_old_a_stream_is(gap: float) -> None:
+    draw = random.Random(1)
+    events = [{"type": "A", "time": 0.0, "g": "stale", "x": 1.0}]
+    events += [{"type": "A", "time": gap + at / 10, "g": "p", "x": draw.random()} for at in range(200)]
+    query = "RETURN STDDEV(DURATION(*)) AS v PATTERN A+ WHERE [g] AND A.x > NEXT(A).x WITHIN 10 seconds SLIDE 5 seconds"
+    batch = [row["v"] for row in greta.aggregate(events, query).to_pylist()]
+    for cuts in ([0, 201], [0, 1, 90, 201], [0, 150, 201]):
+        stream = greta.stream(query)
+        rows = [row for low, high in pairwise(cuts) for row in stream.push(events[low:high]).to_pylist()]
+        assert stream.figures.online
+        rows += stream.close().to_pylist()
+        assert [row["v"] for row in rows] == pytest.approx(batch, rel=1e-9)
+
+
+def most_runs(graph: LiveGraph) -> int:
+    return int(graph.partitions.instance[list(graph.partitions.place), RUNS].max())
+
+
+def test_long_runs_wait_for_leisure_to_be_merged() -> None:
+    events = trades(6_000, 60, cents=False, companies=1)
+    job = StreamJob.of(Job.bind(FALLS, events.schema))
+    graph = LiveGraph(Program.of(job), 1 << 28)
+
+    def runs_after(first: int, last: int) -> int:
+        piece = relevant(job, events.slice(first, last - first))[0]
+        graph.advance(piece, int(events["time"].cast("int64")[last - 1].as_py()) + 1)
+        return most_runs(graph)
+
+    graph.about[LEISURE] = -(10**6)
+    few = runs_after(0, 1_000)
+    many = runs_after(1_000, 5_900)
+    assert many > few + 12
+    graph.about[LEISURE] = 10**6
+    assert runs_after(5_900, 6_000) < many - 6
+    assert graph.about[LEISURE] < 2 * LARGEST_RUN
+
+
+def test_events_bring_the_leisure_that_merging_takes() -> None:
+    events = trades(40_000, 400, cents=False, companies=1)
+    query = FALLS.replace("60 seconds SLIDE 7 seconds", "1 hour SLIDE 20 minutes")
+    graph = LiveGraph(Program.of(job := StreamJob.of(Job.bind(query, events.schema))), 1 << 28)
+    for at in range(0, 40_000, 100):
+        graph.advance(relevant(job, events.slice(at, 100))[0], int(events["time"].cast("int64")[at + 99].as_py()) + 1)
+        assert graph.about[LEISURE] >= 0
+    assert most_runs(graph) <= 24
 
 
 def test_one_window_after_another_is_read_within_one_push() -> None:
@@ -219,7 +309,6 @@ def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous", "contiguous"),
         ("RETURN COUNT(*) PATTERN SEQ(A, NOT B)", "ends with a NOT"),
         ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B, D), C)", "of more than one event"),
         ("RETURN COUNT(*) PATTERN A AND B", "AND"),
@@ -240,3 +329,13 @@ def test_figures_say_why_windows_are_computed_at_the_close(query: str, why: str)
 def test_kernels_of_streams_are_made_ready_with_a_line_of_progress(capsys: pytest.CaptureFixture[str]) -> None:
     main()
     assert capsys.readouterr().out.startswith("greta: kernels are ready for streams, ")
+
+
+def test_figures_say_when_exact_counts_are_computed_at_the_close() -> None:
+    query = "RETURN COUNT(*) PATTERN A+ WITHIN 100 seconds SLIDE 50 seconds"
+    stream = greta.stream(query, numbers="exact")
+    stream.push([{"type": "A", "time": time} for time in (*range(30), *range(150, 220), 320)])
+    assert not stream.figures.online
+    assert "beyond those of doubles" in stream.figures.why[0]
+    stream.push([{"type": "A", "time": time} for time in (420, 600)])
+    assert stream.figures.online

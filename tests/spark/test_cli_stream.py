@@ -185,6 +185,23 @@ def test_kafka_without_anything_to_read_it_names_the_packages(
     assert "--package org.apache.spark:spark-sql-kafka-0-10_2.13:4" in capsys.readouterr().err
 
 
+def test_a_setting_for_kafka_without_a_value_or_a_topic_is_refused_and_never_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = tmp_path / "query.greta"
+    query.write_text(FALLING)
+    common = (query, "--checkpoint", tmp_path / "checkpoint", "--schema", SCHEMA, "--output", "console")
+    settings = ("--kafka", "security.protocol=SASL_SSL", "--kafka", "a-secret")
+    assert inside(*common, "--input", "kafka:localhost:9092/trades", *settings) == 2
+    errors = " ".join(capsys.readouterr().err.split())
+    assert "number 2 is not KEY=VALUE" in errors
+    assert "a-secret" not in errors
+    assert inside(*common, "--input", "rate:5", "--kafka", "sasl.password=a-secret") == 2
+    errors = capsys.readouterr().err
+    assert "--kafka" in errors
+    assert "a-secret" not in errors
+
+
 @pytest.mark.usefixtures("spark")
 def test_a_stream_without_columns_says_how_to_name_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     query = tmp_path / "query.greta"

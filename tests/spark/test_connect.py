@@ -15,10 +15,12 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 import greta, greta.spark
 from greta.datasets import paper, stock
+from greta.spark.sessions.cores import PROBE, parallelism, planned_splits
 
 if __name__ == "__main__":
     spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     assert "connect" in type(spark).__module__
+    assert parallelism(spark) == planned_splits(spark.sql(PROBE).collect()[0][0]) == 2
     events = stock(2_000, companies=8, rate=8)
     rows = spark.createDataFrame(events.to_pandas()).transform(greta.spark.aggregate, paper.Q1)
     found = {(row.window_start.isoformat(), row.sector): row["count"] for row in rows.collect()}

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from greta.errors import DataError, GretaError, QueryMeaningError, SetupError, StateError
-from greta.spark.failures import explained, met, missing, no_source
+from greta.spark.failures import Failure, _unreadable, explained, met, missing, no_source
 
 pytestmark = pytest.mark.spark
 
@@ -88,12 +88,28 @@ def test_a_failure_of_another_kind_is_left_as_it_is(spark: Any) -> None:
 
 @pytest.mark.parametrize(
     ("module", "word"),
-    [("greta", "greta.spark.ship(spark)"), ("google.protobuf", "no protobuf"), ("numba.core", "no numba")],
+    [
+        ("confluent_kafka", "no confluent-kafka"),
+        ("greta", "greta.spark.ship(spark)"),
+        ("google.protobuf", "no protobuf"),
+        ("numba.core", "no numba"),
+    ],
 )
 def test_what_executors_lack_is_named_with_what_to_do(module: str, word: str) -> None:
     error: GretaError = missing(module)
     assert word in str(error)
     assert "executor" in str(error)
+
+
+@pytest.mark.parametrize("module", ["confluent_kafka", "google.protobuf", "numba"])
+def test_a_module_that_a_task_does_not_find_is_named_as_its_package(spark: Any, module: str) -> None:
+    def look(_: Iterator[Any]) -> Iterator[Any]:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+        yield
+
+    error = explained(failure(lambda: spark.range(1).mapInArrow(look, "id BIGINT").collect()))
+    assert isinstance(error, SetupError)
+    assert str(error) == str(missing(module))
 
 
 def test_what_spark_raises_during_greta_run_comes_in_a_paragraph() -> None:
@@ -108,3 +124,94 @@ def test_what_spark_raises_during_greta_run_comes_in_a_paragraph() -> None:
         raise DataError("mine")
     with pytest.raises(ZeroDivisionError), told():
         _ = 1 / 0
+
+
+WRITING = "make room or mend the permissions"
+READING = "let the user that Spark runs as read it"
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "hint"),
+    [
+        (
+            "Job aborted due to stage failure: Task 0 failed: java.lang.OutOfMemoryError: Java heap space\n\tat a.B",
+            "Java ran out of memory: java.lang.OutOfMemoryError: Java heap space",
+            "spark.driver.memory=4g",
+        ),
+        (
+            "o1.collect\n: org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY] 65536 bytes",
+            "Java ran out of memory: org.apache.spark.memory.SparkOutOfMemoryError: [UNABLE_TO_ACQUIRE_MEMORY]",
+            "give it more",
+        ),
+        (
+            "Traceback:\n  File x\npyarrow.lib.ArrowMemoryError: malloc of size 64 failed\n\n\tat a.B",
+            "a Python worker of Spark ran out of memory: pyarrow.lib.ArrowMemoryError: malloc of size 64 failed",
+            "spark.executor.memoryOverhead",
+        ),
+        (
+            "Traceback (most recent call last):\n  File x\nMemoryError\n\n\tat a.B\njava.io.EOFException",
+            "a Python worker of Spark ran out of memory: MemoryError",
+            "spark.executor.memoryOverhead",
+        ),
+        (
+            "Job aborted\nnumpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.00 GiB for an array",
+            "_ArrayMemoryError: Unable to allocate 8.00 GiB",
+            "spark.executor.memoryOverhead",
+        ),
+        (
+            (
+                "Caused by: java.io.FileNotFoundException: /in/a.csv (Permission denied)\n"
+                "\tat java.io.FileInputStream.open0(Native Method)\nCaused by: x\n\tat FileFormatWriter"
+            ),
+            "a file or directory may not be read: java.io.FileNotFoundException: /in/a.csv (Permission denied)",
+            READING,
+        ),
+        (
+            (
+                ": java.nio.file.AccessDeniedException: s3a://b/in: getFileStatus on s3a://b/in: Forbidden (Service: "
+                "S3, Status Code: 403, Request ID: 1)"
+            ),
+            "a file or directory may not be read: java.nio.file.AccessDeniedException: s3a://b/in",
+            READING,
+        ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=eve, access=READ, inode=/in",
+            "a file or directory may not be read",
+            READING,
+        ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=eve, access=WRITE, inode=/out",
+            "a directory cannot be written",
+            WRITING,
+        ),
+        (
+            "java.io.FileNotFoundException: /out/a (Permission denied)\n\tat java.io.FileOutputStream.open0(Native)",
+            "a directory cannot be written",
+            WRITING,
+        ),
+        ("OSError: [Errno 28] No space left on device", "a directory cannot be written", WRITING),
+        ("PermissionError: [Errno 13] Permission denied: 'x'", "access was denied: PermissionError", "mend the perm"),
+        ("java.io.EOFException\n\tat a.B", "ended without a word", "spark.executor.memoryOverhead"),
+        ('No FileSystem for scheme "gs"', "Spark cannot open gs: paths", "spark.jars.packages"),
+    ],
+)
+def test_whose_memory_and_which_permission_is_lacking_is_told_apart(text: str, says: str, hint: str) -> None:
+    error = explained(RuntimeError(text))
+    assert isinstance(error, SetupError)
+    assert says in error.message
+    assert hint in str(error.hint)
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged() -> None:
+    file = Failure("x", "FAILED_READ_FILE.NO_HINT", {"path": "a.parquet"})
+    causes = (
+        "FAILED_READ_FILE\nCaused by: java.io.IOException: outer\nCaused by: java.nio.file.AccessDeniedException: a"
+    )
+    error = _unreadable(file, causes)
+    assert error.message == "a.parquet: may not be read: java.nio.file.AccessDeniedException: a"
+    assert READING in str(error.hint)
+    error = _unreadable(
+        file, "FAILED_READ_FILE\nCaused by: java.lang.RuntimeException: a is not a Parquet file\n\tat b"
+    )
+    assert error.message == "a.parquet: cannot be read: java.lang.RuntimeException: a is not a Parquet file"
+    assert "damaged" in str(error.hint)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from test_stream_kill import inside
 
 pytest.importorskip("pyspark")
 pytest.importorskip("confluent_kafka")
@@ -83,17 +89,24 @@ def expected(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted((row["window_start"].timestamp(), row["company"], row["trends"]) for row in rows)
 
 
+def begin(spark: Any, broker: Broker, topic: str, place: Path, output: str | None = None, **more: Any) -> Any:
+    """A stream that reads what there is, and ends."""
+    events = Source(f"kafka:{broker.address}/{topic}", None, SCHEMA, **more).read(spark)
+    bad = more.get("bad_records", "stop")
+    rows = aggregate_stream(events, FALLING, lateness="5 seconds", buckets=2, bad_records=bad)
+    writer = write_to(output or str(place / "out"), rows, "parquet", more.get("kafka"))
+    return writer.option("checkpointLocation", str(place / "state")).trigger(availableNow=True).start()
+
+
 def go(
     spark: Any, broker: Broker, topic: str, place: Path, output: str | None = None, **more: Any
 ) -> list[tuple[Any, ...]]:
     """Read what there is, and end; the rows so far."""
-    events = Source(f"kafka:{broker.address}/{topic}", None, SCHEMA, **more).read(spark)
-    bad = more.get("bad_records", "stop")
-    rows = aggregate_stream(events, FALLING, lateness="5 seconds", buckets=2, bad_records=bad)
-    writer = write_to(output or str(place / "out"), rows, "parquet").option("checkpointLocation", str(place / "state"))
-    writer.trigger(availableNow=True).start().awaitTermination()
-    if output is not None:
-        return []
+    begin(spark, broker, topic, place, output, **more).awaitTermination()
+    return [] if output is not None else written(spark, place)
+
+
+def written(spark: Any, place: Path) -> list[tuple[Any, ...]]:
     read = spark.read.parquet(str(place / "out")).collect()
     return sorted((row.window_start.timestamp(), row.company, row.trends) for row in read)
 
@@ -132,22 +145,49 @@ def test_a_record_that_does_not_parse_stops_the_stream_or_is_skipped(
     go(spark, broker, "bad", tmp_path / "b", bad_records="skip")
 
 
-def test_a_topic_that_is_not_there_is_said(broker: Broker) -> None:
+def test_a_topic_that_is_not_there_ends_the_stream_with_an_error_that_says_so(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match="there is no such topic"):
         TopicReader(broker.address, "nowhere").initialOffset()
+    with pytest.raises(Exception, match="there is no such topic") as caught:
+        go(spark, broker, "nowhere", tmp_path)
+    assert "create it first; records may come later" in str(explained(caught.value))
+
+
+def raw(spark: Any, servers: str, topic: str, place: Path, patience: int) -> Any:
+    """A topic's records into nowhere, with less patience than a user's stream has."""
+    spark.dataSource.register(KafkaTopic)
+    options = {"servers": servers, "topic": topic, "patience": str(patience)}
+    rows = spark.readStream.format("greta_kafka").options(**options).load()
+    return rows.writeStream.format("noop").option("checkpointLocation", str(place))
 
 
 def test_a_broker_that_is_away_at_the_start_ends_the_stream_with_an_error_that_says_so(
     spark: Any, tmp_path: Path
 ) -> None:
-    spark.dataSource.register(KafkaTopic)
-    options = {"servers": "127.0.0.1:1", "topic": "trades", "patience": "1"}
-    rows = spark.readStream.format("greta_kafka").options(**options).load()
-    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+    writer = raw(spark, "127.0.0.1:1", "trades", tmp_path, patience=1)
     with pytest.raises(Exception, match="no answer for 1 seconds") as caught:
         writer.trigger(availableNow=True).start().awaitTermination()
     told = explained(caught.value)
     assert str(told).startswith("kafka:127.0.0.1:1/trades: no answer for 1 seconds\nhint: is the address right")
+
+
+def test_a_broker_that_goes_away_while_a_stream_runs_ends_it_with_an_error_that_says_so(
+    spark: Any, tmp_path: Path
+) -> None:
+    broker = Broker()
+    broker.produce("gone", trades(0, 30))
+    query = raw(spark, broker.address, "gone", tmp_path, patience=5).start()
+    try:
+        query.processAllAvailable()
+        assert sum(report.numInputRows for report in query.recentProgress) == 30
+        del broker.server
+        with pytest.raises(Exception, match="no answer for 5 seconds") as caught:
+            query.awaitTermination(60)
+    finally:
+        query.stop()
+    assert "Start again with the same checkpoint: nothing is lost" in str(explained(caught.value))
 
 
 def test_a_broker_that_goes_away_in_between_ends_the_stream_and_nothing_is_lost() -> None:
@@ -169,6 +209,28 @@ def test_records_that_were_deleted_are_an_error_and_no_gap(broker: Broker) -> No
     broker.produce("short", trades(0, 6))
     with pytest.raises(DataError, match="no longer has the records from 50 on"):
         list(TopicReader(broker.address, "short", 0).read(OffsetRange(0, 50, 60)))
+
+
+def test_a_partition_that_ends_before_what_was_read_is_an_error_and_no_gap() -> None:
+    reader = TopicReader("none", "trades")
+    with pytest.raises(DataError, match=r"trades, partition 1: records were read up to 7, .* ends at 3"):
+        reader.partitions({"0": 50, "1": 7}, {"0": 60, "1": 3})
+    with pytest.raises(DataError, match=r"partition 1: records were read up to 7, .* is no longer there"):
+        reader.partitions({"0": 50, "1": 7}, {"0": 60})
+
+
+def test_a_topic_that_was_created_again_ends_the_stream_with_an_error_that_says_what_to_do(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
+    broker.produce("again", trades(0, 30))
+    go(spark, broker, "again", tmp_path)
+    other = Broker()
+    other.produce("again", trades(0, 6))
+    with pytest.raises(Exception, match="partition 0: records were read up to 10") as caught:
+        go(spark, other, "again", tmp_path)
+    told = explained(caught.value)
+    assert isinstance(told, DataError)
+    assert "Start with a new checkpoint" in str(told)
 
 
 def test_long_ranges_are_cut_so_that_all_cores_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +255,49 @@ def test_a_backlog_of_uneven_partitions_is_read_in_parts_and_nothing_is_late(
         place = (0, 0, 0, 0, 1, 2)[second % 6]
         broker.producer.produce(topic, json.dumps(event).encode(), partition=place)
     assert broker.producer.flush(30) == 0
-    go(spark, broker, topic, tmp_path, records_per_trigger=60)
+    query = begin(spark, broker, topic, tmp_path, records_per_trigger=60)
+    query.awaitTermination()
+    assert [report.numInputRows for report in query.recentProgress if report.numInputRows] == [60, 60, 60]
     broker.produce(topic, [FAR])
     assert go(spark, broker, topic, tmp_path) == expected(events)
+
+
+def test_a_stream_of_what_is_available_ends_there_whatever_comes_meanwhile(broker: Broker) -> None:
+    broker.produce("meanwhile", trades(0, 9))
+    reader = TopicReader(broker.address, "meanwhile")
+    available = reader.latestOffset()
+    reader.prepareForTriggerAvailableNow()
+    broker.produce("meanwhile", trades(9, 18))
+    assert reader.latestOffset(reader.initialOffset()) == available
+    assert reader.latestOffset(available) == available
+    assert TopicReader(broker.address, "meanwhile").latestOffset() != available
+
+
+@pytest.mark.skipif(client_version() < (4, 2), reason="before 4.2, Spark's sources in Python take no limit")
+def test_a_stream_that_is_killed_within_a_backlog_goes_on_with_nothing_lost_and_nothing_twice(
+    spark: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = trades(0, 180)
+    broker.produce("killed", events[:150])
+    query = tmp_path / "query.greta"
+    query.write_text(FALLING)
+    command = [
+        *("stream", str(query), "--input", f"kafka:{broker.address}/killed", "--schema", SCHEMA),
+        *("--output", str(tmp_path / "out"), "--checkpoint", str(tmp_path / "state"), "--lateness", "5 seconds"),
+        *("--buckets", "2", "--records-per-trigger", "15", "--available-now", "--quiet", "--master", "local[2]"),
+    ]
+    process = subprocess.Popen([sys.executable, "-m", "greta.cli", *command], start_new_session=True)
+    try:
+        while process.poll() is None and not (tmp_path / "state" / "offsets" / "2").exists():
+            time.sleep(0.02)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    # A run that goes on reads what came meanwhile, too, and not only the micro-batch that was killed.
+    broker.produce("killed", [*events[150:], FAR])
+    assert inside(*command[1:]) == 0
+    assert "late and dropped: 0" in capsys.readouterr().err
+    assert written(spark, tmp_path) == expected(events)
 
 
 def test_a_bound_that_an_old_spark_would_not_keep_is_refused(
@@ -204,6 +306,32 @@ def test_a_bound_that_an_old_spark_would_not_keep_is_refused(
     monkeypatch.setattr("greta.spark.stream.sources.spark_version", lambda _: (4, 1))
     with pytest.raises(SetupError, match=r"can be bounded on Spark 4\.2 or later"):
         Source(f"kafka:{broker.address}/topic", None, SCHEMA, records_per_trigger=5).read(spark)
+
+
+def test_settings_reach_the_client_that_reads_and_the_one_that_writes(
+    spark: Any, broker: Broker, tmp_path: Path
+) -> None:
+    broker.produce("set", trades(0, 30))
+    broker.produce("set-rows", [])
+    output = f"kafka:{broker.address}/set-rows"
+    go(spark, broker, "set", tmp_path / "a", output, kafka={"client.id": "reader", "socket.timeout.ms": "20000"})
+    refused = {"security.protocol": "a-secret"}
+    with pytest.raises(Exception, match=r"does not take what --kafka says: security\.protocol") as caught:
+        go(spark, broker, "set", tmp_path / "b", kafka=refused)
+    told = explained(caught.value)
+    assert isinstance(told, SetupError)
+    assert "a-secret" not in str(caught.value)
+    with pytest.raises(SetupError, match=r"security\.protocol") as written_by:
+        TopicWriter(broker.address, "set-rows", client=refused).write(iter([]))
+    assert "a-secret" not in str(written_by.value)
+    assert KafkaTopic({"servers": "a", "topic": "b", "kafka.sasl.username": "me"})._client() == {"sasl.username": "me"}
+
+
+def test_settings_never_change_what_the_source_relies_on(broker: Broker) -> None:
+    broker.produce("fixed", trades(0, 6))
+    reader = TopicReader(broker.address, "fixed", client={"auto.offset.reset": "latest", "bootstrap.servers": "none"})
+    with pytest.raises(DataError, match="no longer has the records from 50 on"):
+        list(reader.read(OffsetRange(0, 50, 60)))
 
 
 def test_the_source_names_itself_and_its_column() -> None:

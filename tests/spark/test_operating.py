@@ -93,6 +93,7 @@ def test_figures_are_served_as_prometheus_reads_them() -> None:
     assert figures["greta_lag_seconds"] == "1.5"
     assert figures["greta_last_row_timestamp_seconds"] == "1767605400"
     assert "# TYPE greta_events_total counter" in text
+    assert text.count("earlier runs included where the output is a directory of this machine") == 2
 
 
 def test_events_that_are_late_while_a_backlog_is_read_in_parts_are_warned_of_once() -> None:
@@ -190,3 +191,13 @@ def test_options_of_a_batch_are_refused_for_a_stream(spark: Any, option: dict[st
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS time", "'A' AS type")
     with pytest.raises(GretaError, match="is for batches"):
         greta.spark.aggregate(stream, "RETURN COUNT(*) PATTERN A+ WITHIN 1 second", lateness="1 second", **option)
+
+
+@pytest.mark.spark
+def test_a_unit_of_time_is_for_streams_too(spark: Any) -> None:
+    import greta.spark
+
+    stream = spark.readStream.format("rate").load().selectExpr("unix_millis(timestamp) AS time", "'A' AS type")
+    query = "RETURN COUNT(*) PATTERN A+ WITHIN 1 second"
+    rows = greta.spark.aggregate(stream, query, lateness="1 second", time_unit="ms")
+    assert rows.dtypes[0] == ("window_start", "timestamp")

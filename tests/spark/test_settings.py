@@ -6,17 +6,21 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+import greta.spark
 from greta.spark.sessions.settings import given_settings, of_arguments, of_defaults
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CHANGES = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SUBMITTED = """\
 import greta.spark
 spark = greta.spark.session(spark_sql_shuffle_partitions="5", **{"spark.sql.catalog.my_catalog": "x"})
@@ -78,17 +82,66 @@ def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(("set_before", "then"), [(None, "true"), ("false", "false")])
-def test_a_stream_stores_what_changed_unless_somebody_has_set_that(
-    spark: SparkSession, set_before: str | None, then: str
+@pytest.mark.parametrize(
+    ("name", "set_before", "then"),
+    [
+        (CHANGES, None, "true"),
+        (CHANGES, "false", "false"),
+        (PROVIDER, None, ROCKSDB),
+        (PROVIDER, ROCKSDB.replace("RocksDB", "HDFSBacked"), ROCKSDB),
+        (PROVIDER, "com.vendor.state.RocksDBStateStoreProvider", "com.vendor.state.RocksDBStateStoreProvider"),
+    ],
+)
+def test_a_stream_has_a_rocksdb_that_stores_what_changed_unless_somebody_has_set_another(
+    spark: SparkSession, name: str, set_before: str | None, then: str
 ) -> None:
     from greta.spark.stream import aggregate_stream
 
-    name = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
     spark.conf.unset(name)
     if set_before is not None:
         spark.conf.set(name, set_before)
     events = spark.readStream.format("rate").load().selectExpr("timestamp AS time", "'A' AS type")
     aggregate_stream(events, "RETURN COUNT(*) PATTERN A+ WITHIN 10 seconds", lateness="1 second")
-    assert spark.conf.get(name) == then
+    kept = spark.conf.get(name)
     spark.conf.unset(name)
+    assert kept == then
+
+
+@pytest.mark.parametrize(
+    ("conf", "packages"),
+    [
+        (None, "org.a:a:1,org.b:b:2,org.c:c:3"),
+        (["spark.jars.packages=org.d:d:4,org.b:b:2"], "org.d:d:4,org.b:b:2,org.c:c:3"),
+    ],
+)
+def test_packages_join_those_that_are_set_already(
+    conf: list[str] | None, packages: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from greta.cli.stream_run import session_for_streams
+
+    (tmp_path / "spark-defaults.conf").write_text("spark.jars.packages org.a:a:1,org.b:b:2\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    monkeypatch.setattr("greta.spark.sessions.quiet.start_quietly", lambda _, settings: settings)
+    settings: Any = session_for_streams("local[1]", ["org.b:b:2", "org.c:c:3"], conf)
+    assert settings == {"spark.jars.packages": packages}
+    settings = session_for_streams("local[1]", None, conf)
+    assert settings == ({} if conf is None else {"spark.jars.packages": "org.d:d:4,org.b:b:2"})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("set_before", "then"), [(None, str(2**31 - 1)), ("1048576b", "1048576b")])
+def test_a_batch_lets_rows_alone_bound_what_goes_to_python_unless_somebody_has_set_bytes(
+    spark: SparkSession, set_before: str | None, then: str
+) -> None:
+    name = "spark.sql.execution.arrow.maxBytesPerBatch"
+    kept = spark.conf.get(name)
+    spark.conf.unset(name)
+    if set_before is not None:
+        spark.conf.set(name, set_before)
+    events = spark.range(3).selectExpr("id AS time", "'A' AS type")
+    rows = greta.spark.aggregate(events, "RETURN COUNT(*) PATTERN A+").collect()
+    assert spark.conf.get(name) == then
+    assert [row["count"] for row in rows] == [7.0]
+    spark.conf.set(name, kept)

@@ -46,6 +46,7 @@ WITHOUT = """
 try:
     greta.spark.aggregate(df, paper.Q1).count()
 except Exception as error:
+    print("SAID", "Hand it over with greta.spark.ship(spark)" in str(error))
     print("TOLD", explained(error))
 """
 
@@ -141,6 +142,7 @@ def test_executors_without_greta_are_told_of_and_get_it_from_the_driver(
     running: Cluster, python: Path, archive: Path, tmp_path: Path
 ) -> None:
     told = run(HEAD + WITHOUT + BATCH + SQL + STREAM, running.master, python, archive, tmp_path)
+    assert "SAID True" in told
     assert "TOLD greta is not installed where Spark's tasks run" in told
     assert [line for line in told.splitlines() if line[:3] in ("BAT", "SQL", "STR")] == ["BATCH 0", "SQL 0", "STREAM 0"]
     assert not [file for file in running.place.glob("worker-*/*/*/stderr") if "compiles them" in file.read_text()]
@@ -169,6 +171,7 @@ def test_a_connect_server_without_greta_gets_it_from_the_client(python: Path, ar
     (tmp_path / "client").mkdir()
     with connect_server(tmp_path / "server", python, "local[2]") as address:
         told = run(HEAD + WITHOUT + BATCH + SQL + STREAM_OR_NOT, address, python, archive, tmp_path / "client")
+    assert "SAID True" in told
     assert "TOLD greta is not installed where Spark's tasks run" in told
     streams = "STREAM 0" if client_version() >= (4, 1) else "STREAM streams over Spark Connect need Spark 4.1 or later"
     found = [line.partition(", and")[0] for line in told.splitlines() if line[:3] in ("BAT", "SQL", "STR")]

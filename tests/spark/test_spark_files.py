@@ -185,6 +185,20 @@ def test_slices_of_times_that_are_numbers_or_dates(spark: SparkSession, tmp_path
     assert [list(row.values())[2:] for row in found] == [list(row.values())[2:] for row in expected]
 
 
+def test_an_event_of_no_query_needs_no_time_in_slices_either(spark: SparkSession, tmp_path: Path) -> None:
+    events = stock(6_000, companies=20, rate=1.0, seed=5)
+    types, times = (events.column(name).to_pylist() for name in ("type", "time"))
+    types[100], times[100] = "Halt", None
+    for name, values in (("type", types), ("time", times)):
+        at = events.column_names.index(name)
+        events = events.set_column(at, name, pa.array(values, events.schema.field(name).type))
+    pq.write_table(events, tmp_path / "a.parquet", row_group_size=300)
+    read, here, there = answers(spark, tmp_path, FALLS)
+    assert sliced(read)
+    assert here == there
+    assert here
+
+
 def test_row_groups_without_a_useful_event_are_not_read(tmp_path: Path, spark: SparkSession) -> None:
     from greta.engine.job import Job
     from greta.spark.reading.parquet import Files, Wanted, deal, useful_groups
@@ -347,27 +361,3 @@ def test_time_and_type_may_be_fields_of_structures_too(
     with pytest.raises(SystemExit, match="0"):
         main(["stream", str(tmp_path / "query.greta"), *places, *columns])
     assert [row["total"] for row in spark.read.parquet(output).collect()] == [48.0]
-
-
-@pytest.mark.parametrize(("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)])
-def test_numbers_in_a_unit_are_times_since_1970(
-    spark: SparkSession, tmp_path: Path, unit: Any, per_second: int
-) -> None:
-    from datetime import UTC, datetime
-
-    first = 1_700_000_000
-    table = pa.table({"type": ["A"] * 4, "time": [(first + at) * per_second + (unit == "ns") for at in range(4)]})
-    pq.write_table(table, tmp_path / "a.parquet")
-    query = "RETURN COUNT(*), MIN(A.time) AS first PATTERN A+ WITHIN 1 minute"
-    df = spark.read.parquet(str(tmp_path))
-    for answer in (
-        greta.spark.aggregate(df, query, time_unit=unit),
-        greta.spark.aggregate_files(spark, tmp_path, query, time_unit=unit),
-    ):
-        (row,) = answer.toArrow().to_pylist()
-        assert row["count"] == 15.0
-        assert row["first"].astimezone(UTC) == datetime.fromtimestamp(first, UTC)
-    with pytest.raises(GretaError, match="must be one of"):
-        greta.spark.aggregate(df, query, time_unit="hours")  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="not numbers in a unit"):
-        greta.spark.aggregate(df.selectExpr("type", "timestamp_seconds(0) AS time"), query, time_unit="s")

@@ -66,6 +66,15 @@ def test_fields_of_structures_and_units_of_time_work_in_sql(sql: SparkSession) -
     assert expected
 
 
+@pytest.mark.parametrize("number", ["double('NaN')", "9e300D", "9223372036854775807L"])
+def test_a_number_that_is_no_time_is_greta_s_to_refuse_in_sql(sql: SparkSession, number: str) -> None:
+    with pytest.raises(Exception, match=r"time column 'time' is NULL"):
+        sql.sql(f"""
+            SELECT * FROM greta_trends(
+                TABLE(SELECT 'A' AS type, {number} AS time), query => 'RETURN COUNT(*) PATTERN A', time_unit => 'ms')
+        """).collect()
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -104,6 +113,25 @@ def test_events_reach_the_table_function_in_blobs_where_spark_can_pack_them(sql:
 
     plan = sql.sql(f'EXPLAIN SELECT * FROM greta_trends(TABLE(stock), query => "{paper.Q1}")').collect()[0][0]
     assert ("ArrowEvalPython" in plan and "explode" in plan) == (spark_version(sql) >= (4, 1))
+
+
+def test_a_task_of_a_query_in_sql_says_when_it_compiles_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import types as T  # noqa: N812 - its usual name
+    from pyspark.sql.udtf import AnalyzeArgument
+
+    from greta.spark.sql import Analyzed, PackedTrends, Trends
+
+    told: list[str] = []
+    monkeypatch.setattr("greta.spark.sql.tell_of_compilation", lambda: told.append("listens"))
+    columns = T.StructType().add("type", T.StringType()).add("time", T.TimestampType())
+    events = AnalyzeArgument(columns, value=None, isTable=True, isConstantExpression=False)
+    query = AnalyzeArgument(T.StringType(), "RETURN COUNT(*) PATTERN A+", isTable=False, isConstantExpression=True)
+    for door in (Trends, PackedTrends):
+        analyzed = door.analyze(events, query)
+        assert isinstance(analyzed, Analyzed)
+        assert not told
+        door(analyzed)
+        assert told.pop() == "listens"
 
 
 @pytest.mark.parametrize(

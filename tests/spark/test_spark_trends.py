@@ -84,6 +84,30 @@ def test_numbers_as_times_and_events_without_a_say(spark: SparkSession) -> None:
     assert events(there) == events(here) != []
 
 
+def test_fields_of_structures_and_units_of_time_are_taken_as_for_aggregate(spark: SparkSession) -> None:
+    # milliseconds after half past nine: two windows of ten seconds, two sectors in the first
+    rows = [("A", 0, 3.0, "x"), ("A", 2_500, 2.0, "x"), ("A", 3_000, 5.0, "y"), ("A", 11_000, 1.0, "x")]
+    begin = 1_704_187_800_000
+    df = spark.createDataFrame(
+        [(kind, begin + at, (price, (sector,))) for kind, at, price, sector in rows],
+        "type STRING, at BIGINT, payload STRUCT<price: DOUBLE, of: STRUCT<sector: STRING>>",
+    )
+    query = (
+        'RETURN "payload.of.sector", COUNT(*) PATTERN A+ WHERE ["payload.of.sector"] AND A.payload.price > '
+        'NEXT(A).payload.price GROUP-BY "payload.of.sector" WITHIN 10 seconds'
+    )
+    answer = greta.spark.aggregate(df, query, time="at", time_unit="ms").collect()
+    assert sorted(row["count"] for row in answer) == [1, 1, 3]
+    for row in answer:
+        group = {"payload.of.sector": row["payload.of.sector"]}
+        shown = greta.spark.trends(df, query, n=9, window=row.window_start, group=group, time="at", time_unit="ms")
+        assert len(set(shown.column("trend").to_pylist())) == row["count"]
+    first = greta.spark.trends(df, query, pick="longest", n=1, time="at", time_unit="ms")
+    assert first.column("payload.price").to_pylist() == [3.0, 2.0]
+    assert [event["at"].timestamp() * 1_000 - begin for event in first.to_pylist()] == [0, 2_500]
+    assert set(first.column("group_payload.of.sector").to_pylist()) == {"x"}
+
+
 def test_what_cannot_be_shown_is_said_before_any_job(spark: SparkSession) -> None:
     df = spark.createDataFrame(pa.table({"type": ["A"], "time": [1]}))
     with pytest.raises(GretaError, match="did you mean longest"):

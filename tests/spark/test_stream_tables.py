@@ -81,6 +81,17 @@ def test_the_order_of_a_tables_columns_is_its_own(place: str) -> None:
     assert content(place) == [{"trends": 1.0, "company": "c0", "window_end": NOON}]
 
 
+def test_small_integers_come_into_any_table(spark: Any, place: str, tmp_path: Path) -> None:
+    # Iceberg has no integers of 8 and 16 bits.
+    table = pa.table({"tiny": pa.array([-128, None], pa.int8()), "small": pa.array([None, 32767], pa.int16())})
+    stream = Stream(tmp_path / "stream", table.schema)
+    stream.add(table)
+    for _ in range(2):
+        # The second time, the table is there.
+        stream.run_writer(write_table(place, stream.read(spark), stream.checkpoint))
+    assert content(place) == table.to_pylist()
+
+
 def test_a_table_with_other_columns_is_refused_before_anything_is_written(place: str) -> None:
     other = pa.schema([("window_end", pa.string()), ("company", pa.string()), ("sector", pa.string())])
     open_table(place, other).prepare()

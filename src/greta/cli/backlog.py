@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _WARNING = """\
 {count:,} events came too late and were dropped while a topic is read in parts (--records-per-trigger): \
 its partitions are further apart in time than --lateness allows
-hint: start with a new checkpoint and a longer --lateness, or without --records-per-trigger until the backlog is read\
+hint: start with a new checkpoint, a new output and a longer --lateness, or without --records-per-trigger until \
+the backlog is read\
 """
 
 

@@ -11,11 +11,13 @@ from greta.errors import SetupError
 if TYPE_CHECKING:
     from greta.spark.stream.run import Status
 
+_SUMMED = "earlier runs included where the output is a directory of this machine, else since the start"
+"""The sums of earlier runs are in the log of figures, which lies beneath such a directory alone."""
 _HELP = {
     "events_total": ("counter", "Events read since the start."),
     "rows_total": ("counter", "Rows written since the start."),
-    "late_events_total": ("counter", "Events dropped because they came too late, earlier runs included."),
-    "bad_records_total": ("counter", "Records skipped because they cannot be read, earlier runs included."),
+    "late_events_total": ("counter", f"Events dropped because they came too late, {_SUMMED}."),
+    "bad_records_total": ("counter", f"Records skipped because they cannot be read, {_SUMMED}."),
     "batches_total": ("counter", "Micro-batches since the start."),
     "batch": ("gauge", "Number of the last micro-batch."),
     "batch_seconds": ("gauge", "Time that the last micro-batch took."),

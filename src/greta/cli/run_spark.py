@@ -87,6 +87,9 @@ def answer(
     With a ``wish``, the trends that are wished for come back instead.
     """
     greta.spark.require_pyspark()
+    from greta.spark.compat import OLDEST_STREAMS, client_version, require
+
+    require(client_version(), OLDEST_STREAMS, "commands")
     from greta.spark.batch.cautions import absent_types, first_rows
     from greta.spark.batch.files import aggregate_inputs
     from greta.spark.batch.pipeline import BatchOptions

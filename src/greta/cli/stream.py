@@ -11,6 +11,7 @@ import typer
 import greta.spark
 from greta.cli.output import examples
 from greta.cli.queries import located, read_query
+from greta.cli.settings import client_settings
 from greta.cli.stream_run import run_stream, session_for_streams
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
@@ -89,12 +90,20 @@ Files = Annotated[int | None, typer.Option("--files-per-trigger", min=1, help="M
 Records = Annotated[
     int | None, typer.Option("--records-per-trigger", min=1, help="Most records from Kafka per micro-batch.")
 ]
+KafkaSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kafka", metavar="KEY=VALUE", help="A setting for Kafka, e.g. security.protocol=SASL_SSL, repeatable."
+    ),
+]
 Master = Annotated[
     str | None,
     typer.Option(help="Where Spark runs.", show_default="that of spark-submit or spark-defaults, else local[*]"),
 ]
 Conf = Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A setting for Spark, repeatable.")]
-Package = Annotated[list[str] | None, typer.Option("--package", help="Package that Spark loads, by coordinate.")]
+Package = Annotated[
+    list[str] | None, typer.Option("--package", help="Package that Spark loads beside those set, by coordinate.")
+]
 Ship = Annotated[bool, typer.Option("--ship", help="Hand greta to executors that do not have it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
@@ -140,6 +149,7 @@ def stream(
     buckets: Buckets = 8,
     files_per_trigger: Files = None,
     records_per_trigger: Records = None,
+    kafka: KafkaSettings = None,
     master: Master = None,
     package: Package = None,
     conf: Conf = None,
@@ -170,54 +180,64 @@ def stream(
     assert input is not None
     assert output is not None
     assert checkpoint is not None
+    client = client_settings(kafka or [])
+    if client and not any(place.startswith("kafka:") for place in (input, output)):
+        raise typer.BadParameter("is for --input or --output kafka:HOST:PORT/TOPIC", param_hint="--kafka")
     text = read_query(file)
     with located(text, file):
         # Before Spark starts, which takes longer than a look at the query.
         greta.analyze(text)
-    spark = session_for_streams(master, package, conf)
-    if ship:
-        greta.spark.ship(spark)
-    from greta.spark.reading.paths import local_path
-    from greta.spark.stream import aggregate_stream
-    from greta.spark.stream.alerts import posting
-    from greta.spark.stream.run import counted, note_query
-    from greta.spark.stream.sources import Source, write_to
-    from greta.spark.stream.tables import is_table, write_table
+    from greta.cli.run_spark import told
 
-    source = Source(
-        input,
-        None if format is None else format.value,
-        schema,
-        time,
-        files_per_trigger,
-        bad_records.value,
-        records_per_trigger,
-    )
-    events = source.read(spark)
-    with located(text, file):
-        rows = aggregate_stream(
-            events,
-            text,
-            time=time,
-            type=type,
-            numbers=numbers.value,
-            lateness=lateness,
-            emit=emit.value,
-            late_events=late_events,
-            time_unit=None if time_unit is None else time_unit.value,
-            bad_records=bad_records.value,
-            buckets=buckets,
-            checkpoint=checkpoint,
+    with told():
+        spark = session_for_streams(master, package, conf)
+        if ship:
+            greta.spark.ship(spark)
+        from greta.spark.reading.paths import local_path
+        from greta.spark.stream import aggregate_stream
+        from greta.spark.stream.alerts import posting
+        from greta.spark.stream.run import counted, note_query
+        from greta.spark.stream.sources import Source, write_to
+        from greta.spark.stream.tables import is_table, write_table
+
+        source = Source(
+            input,
+            None if format is None else format.value,
+            schema,
+            time,
+            files_per_trigger,
+            bad_records.value,
+            records_per_trigger,
+            client,
         )
-    if alert is not None:
-        rows = posting(rows, alert)
-    rows = counted(rows)
-    writer = write_table(output, rows, checkpoint) if is_table(output) else write_to(output, rows, output_format.value)
-    writer = writer.option("checkpointLocation", checkpoint).queryName(f"greta {file}")
-    if available_now:
-        writer = writer.trigger(availableNow=True)
-    elif trigger is not None:
-        writer = writer.trigger(processingTime=trigger)
+        events = source.read(spark)
+        with located(text, file):
+            rows = aggregate_stream(
+                events,
+                text,
+                time=time,
+                type=type,
+                numbers=numbers.value,
+                lateness=lateness,
+                emit=emit.value,
+                late_events=late_events,
+                time_unit=None if time_unit is None else time_unit.value,
+                bad_records=bad_records.value,
+                buckets=buckets,
+                checkpoint=checkpoint,
+            )
+        if alert is not None:
+            rows = posting(rows, alert)
+        rows = counted(rows)
+        if is_table(output):
+            writer = write_table(output, rows, checkpoint)
+        else:
+            writer = write_to(output, rows, output_format.value, client)
+        writer = writer.option("checkpointLocation", checkpoint).queryName(f"greta {file}")
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        elif trigger is not None:
+            writer = writer.trigger(processingTime=trigger)
     elsewhere = output == "console" or output.startswith("kafka:") or is_table(output)
     directory = None if elsewhere else local_path(output)
     if directory is not None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from greta.spark.stream.run import Status, Watch
 
+_PACKAGES = "spark.jars.packages"
+
 
 def session_for_streams(master: str | None, packages: list[str] | None, conf: list[str] | None) -> SparkSession:
     """A session on Spark that is new enough."""
@@ -32,12 +34,15 @@ def session_for_streams(master: str | None, packages: list[str] | None, conf: li
     require_pyspark()
     from greta.spark.compat import OLDEST_STREAMS, client_version, require
     from greta.spark.sessions.quiet import start_quietly
+    from greta.spark.sessions.settings import given_settings
 
     require(client_version(), OLDEST_STREAMS, "streams")
 
     settings = dict(setting(item) for item in conf or [])
     if packages:
-        settings["spark.jars.packages"] = ",".join(packages)
+        # Those that --conf or spark-defaults.conf names are needed as well.
+        others = (given_settings() | settings).get(_PACKAGES, "")
+        settings[_PACKAGES] = ",".join(dict.fromkeys(filter(None, [*others.split(","), *packages])))
     return start_quietly(master, settings)
 
 

@@ -35,7 +35,12 @@ class _Compilation(Listener):
             if sys.stderr.isatty():
                 print(f"greta: {_WHAT} …", file=sys.stderr, flush=True)
             else:
-                warn(GretaWarning(_WHAT, hint="python -m greta.engine.warm does it beforehand"))
+                warn(
+                    GretaWarning(
+                        _WHAT,
+                        hint="python -m greta.engine.warm does it beforehand, for streams python -m greta.live.warm",
+                    )
+                )
 
     def on_end(self, event: Event) -> None:
         """A function is compiled; others follow."""

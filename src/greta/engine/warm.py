@@ -33,6 +33,8 @@ _TIMED = [event | {"time": datetime.fromtimestamp(9 - event["time"], UTC)} for e
 """The same out of order and in time stamps, which kernels read where Arrow has them."""
 _LONG = [{"type": "A", "time": time / 100} for time in range(400)]
 """So many that windows are put together of stretches."""
+_FRACTIONS = [{"type": "A", "time": 1, "x": 0.1 * number, "g": number} for number in (1, 2)]
+"""Sums of two partitions that depend on the order of addition."""
 _SLIDING = "WITHIN 4 seconds SLIDE 1 second"
 
 
@@ -54,6 +56,7 @@ def warm(part: Part) -> None:
     if part == "usual":
         aggregate(_EVENTS, [f"RETURN COUNT(*) PATTERN {pattern}" for pattern in ("A", "A+")])
         aggregate(_LONG, f"RETURN COUNT(*) PATTERN A+ {_SLIDING}")
+        aggregate(_FRACTIONS, "RETURN SUM(A.x) PATTERN A WHERE [g]")
 
 
 def _warm_trends() -> None:

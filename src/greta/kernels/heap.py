@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from greta.kernels.compiler import inner
 from greta.kernels.layout import Int
 
-# ``Heap.about``: words in use, whether there was no room, the first free page and the first free block of each size.
+# ``Heap.about``: words in use, whether there was no room, how many rows of long runs may be merged before somebody has
+# waited too long, the first free page and the first free block of each size.
 TOP = 0
 FULL = 1
-_PAGES = 2
-_FREE = 3
+LEISURE = 2
+_PAGES = 3
+_FREE = 4
 ABOUT = _FREE + 256
 
 

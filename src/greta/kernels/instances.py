@@ -93,9 +93,10 @@ def gather(
         return
     length = (heap.adds + heap.maxes) * width
     ends = place + 2 * about[CAPACITY]
+    # No code is the largest of all numbers, so there is one after it.
+    limit = bound + 1 - strict
     for recent in range(about[SIZE]):
-        code = heap.whole[place + recent]
-        if code < bound or (strict == 0 and code == bound):
+        if heap.whole[place + recent] < limit:
             top = min(high, heap.whole[ends + recent] - skip)
             if low < top:
                 at = place + _HEAD * about[CAPACITY] + recent * length
@@ -108,15 +109,13 @@ def gather(
         top = min(high, lanes - skip)
         if low >= top:
             continue
-        # The number of rows below the bound.
-        begin, end = 0, count
-        while begin < end:
-            middle = (begin + end) >> 1
-            code = heap.whole[block + middle]
-            if code < bound or (strict == 0 and code == bound):
-                begin = middle + 1
-            else:
-                end = middle
+        # The number of rows below the limit; half of those left are passed or not, which no processor needs to guess.
+        begin = 0
+        while count > 0:
+            half = (count + 1) >> 1
+            if heap.whole[block + begin + half - 1] < limit:
+                begin += half
+            count -= half
         if begin > 0:
             _add_lanes(rows, row, heap, row_at(heap, run, begin - 1), lanes, skip, low, top)
 

@@ -109,7 +109,7 @@ def go_on(
         i, end = news.cursor[k], news.offsets[k + 1]
         p = news.partition[k]
         while i < end and news.time[i] < stretch.stop:
-            most = _vertices(states, news, i, end)
+            most = vertices_of_tick(states, news.time, news.mask, i, end)
             if most > vertices:
                 vertices = 2 * most
                 rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
@@ -121,17 +121,17 @@ def go_on(
 
 
 @inner
-def _vertices(states: States, news: News, i: int, end: int) -> int:
+def vertices_of_tick(states: States, time: Int, mask: NDArray[np.uint64], i: int, end: int) -> int:
     """How many vertices the tick of event ``i`` can bring."""
-    instant = news.time[i]
+    instant = time[i]
     most = 0
-    while i < end and news.time[i] == instant:
-        mask = news.mask[i]
+    while i < end and time[i] == instant:
+        bits = mask[i]
         variable = 0
-        while mask != _NONE:
-            if mask & _ONE != _NONE:
+        while bits != _NONE:
+            if bits & _ONE != _NONE:
                 most += states.ptr[variable + 1] - states.ptr[variable]
-            mask >>= _ONE
+            bits >>= _ONE
             variable += 1
         i += 1
     return most
@@ -195,7 +195,7 @@ def _tick(
                 if first < stop:
                     take_steps(rows, steps.steps, weights, first, stop, i, waiting, low, high)
                 if state_of[state, END] != 0:
-                    _add_result(rows, waiting, totals, p, stretch.base, low, high)
+                    add_to_totals(rows, waiting, totals, p, stretch.base, low, high)
                     totals.last[p] = max(totals.last[p], last)
                 if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
                     pending[waiting, 0] = state
@@ -223,7 +223,7 @@ def _tick(
 
 
 @inner
-def _add_result(rows: Rows, row: int, totals: Totals, p: int, base: int, low: int, high: int) -> None:
+def add_to_totals(rows: Rows, row: int, totals: Totals, p: int, base: int, low: int, high: int) -> None:
     """Add all slots of a row to the results of a partition."""
     width = rows.width
     own = totals.rows[p]

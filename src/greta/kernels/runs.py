@@ -1,6 +1,7 @@
 """Runs of an instance: rows sorted by code, each the sum of all rows up to it, merged as they become many.
 
-The four newest runs of about one length become one. Each row of it is a sum of one row per run, nothing is ever
+The four newest runs of about one length become one; long ones wait until there is leisure for it, so that not all
+partitions merge theirs while somebody waits for one row. Each row of it is a sum of one row per run, nothing is ever
 subtracted, and the largest instead of the sum is found in the same way. Equal codes share a row. Merging leaves out
 what no open window holds; so does copying a run half of whose windows are closed.
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from greta.kernels.compiler import inner, small
-from greta.kernels.heap import FULL, Heap, give_back, give_page_back, take, take_page
+from greta.kernels.heap import FULL, LEISURE, Heap, give_back, give_page_back, take, take_page
 from greta.kernels.layout import Int
 
 # Columns of ``Heap.instance``.
@@ -53,7 +54,11 @@ _AT_ONCE = 4
 _MOST_AT_ONCE = 16
 LARGEST_RUN = 1 << 15
 """Longer runs are not merged: a merge takes as long as all of them are, and somebody waits for it."""
-SCRATCH = RECENT + 2 * _MOST_AT_ONCE
+_SHORT = 256
+"""Merges of so few rows wait for nothing."""
+LEISURELY = 8
+"""Rows of long runs that may be merged for each event that comes: more than merging takes in the long run."""
+SCRATCH = 64 + RECENT + 2 * _MOST_AT_ONCE
 _OVER = np.int64(-(2**63))
 
 
@@ -141,13 +146,28 @@ def merge_runs(heap: Heap, instance: int, base: int) -> None:
             heap.whole[into + i] = heap.whole[run + i]
         kept += 1
     about[RUNS] = kept
-    if narrow >= 0:
+    if narrow >= 0 and _may_merge(heap, instance, narrow, narrow + 1):
         _merge(heap, instance, narrow, narrow + 1, base)
     while heap.about[FULL] == 0:
         first = _merge_from(heap, instance)
-        if first < 0:
+        if first < 0 or not _may_merge(heap, instance, first, about[RUNS]):
             return
         _merge(heap, instance, first, about[RUNS], base)
+
+
+@inner
+def _may_merge(heap: Heap, instance: int, begin: int, end: int) -> bool:
+    """Whether there is leisure to merge runs now; long ones take it away from others."""
+    about = heap.instance[instance]
+    rows = 0
+    for r in range(begin, end):
+        rows += heap.whole[about[TABLE] + r * RUN_WORDS + ROWS]
+    if rows <= _SHORT:
+        return True
+    if rows > heap.about[LEISURE]:
+        return False
+    heap.about[LEISURE] -= rows
+    return True
 
 
 @inner

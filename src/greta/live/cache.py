@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 Heap = NDArray[np.float64]
 
-_MAGIC = b"greta live 1"
+_MAGIC = b"greta live 2"
 _HEADER = struct.Struct(f"<{len(_MAGIC)}s32s16sQQQII")
 _CHECKED = struct.Struct("<I")
 _PAGE = 4096

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.blobs import from_bytes, to_bytes
-from greta.live.growing import LiveGraph
+from greta.live.choice import new_graph
+from greta.live.graphs import Graph
 from greta.live.keys import keys_of
-from greta.live.orders import Words
 from greta.live.packing import pack, unpack
 from greta.live.partitions import Partitions
 from greta.live.program import Program
@@ -24,11 +24,10 @@ _OF_PARTITIONS = ("rows", "base", "last", "barriers", "instances", "instance")
 """Arrays of ``Partitions`` that are stored as they are."""
 
 
-def freeze(graph: LiveGraph) -> bytes:
+def freeze(graph: Graph) -> bytes:
     """All of a graph but its memory."""
     parts = graph.partitions
     arrays: dict[str, NDArray[Any]] = {name: getattr(parts, name) for name in _OF_PARTITIONS}
-    arrays["about"] = graph.about
     arrays["numbers"] = parts.all_numbers()
     arrays["unused_partitions"] = np.array(parts.unused_partitions, dtype=np.int64)
     arrays["unused_instances"] = np.array(parts.unused_instances, dtype=np.int64)
@@ -37,28 +36,35 @@ def freeze(graph: LiveGraph) -> bytes:
     arrays["place_of"] = np.fromiter(parts.place, dtype=np.int64, count=len(places))
     arrays["place_lengths"] = np.array([len(place) for place in places], dtype=np.int64)
     arrays["place_numbers"] = np.array([number for place in places for number in place], dtype=np.int64)
+    arrays |= graph.arrays()
     header = {
         "first": graph.first,
         "origin": graph.origin,
-        "words": list(graph.words.numbers),
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
     }
     keys = to_bytes(parts.keys(graph.program.job))
     return pack(header, [keys, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
 
 
-def thaw(program: Program, memory: NDArray[np.float64], frozen: bytes) -> LiveGraph:
+def thaw(program: Program, memory: NDArray[np.float64], frozen: bytes) -> Graph:
     """The graph again, over the same memory or a copy of it."""
     header, (keys, *blobs) = unpack(frozen)
     arrays = {
         name: np.frombuffer(blob, dtype).reshape(shape).copy()
         for (name, dtype, shape), blob in zip(header["arrays"], blobs, strict=True)
     }
-    graph = LiveGraph(program, memory.nbytes, memory)
-    graph.first, graph.origin, graph.about = header["first"], header["origin"], arrays["about"]
-    graph.words = Words({word: number for number, word in enumerate(header["words"])})
+    graph = new_graph(program, memory.nbytes, memory)
+    graph.first, graph.origin = header["first"], header["origin"]
+    graph.restore_arrays(arrays)
     _restore(graph.partitions, keys_of(program.job, from_bytes(keys)), arrays)
     return graph
+
+
+def copied(graph: Graph) -> Graph:
+    """The same graph in memory of its own."""
+    memory = np.empty(max(graph.most_bytes // 8, 1024))
+    memory[: len(graph.heap)] = graph.heap
+    return thaw(graph.program, memory, freeze(graph))
 
 
 def _restore(parts: Partitions, keys: list[tuple[Any, ...]], arrays: dict[str, NDArray[Any]]) -> None:

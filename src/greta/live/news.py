@@ -29,7 +29,7 @@ _EXACT = 2**53
 _NEVER = -(2**62)
 
 
-class _Weights(EventArrays):
+class LiveArrays(EventArrays):
     """The weights and guards of new events: in doubles, with lengths of time counted from the stream's first event."""
 
     origin: int = 0
@@ -117,7 +117,7 @@ class NewEvents:
         """What steps read of the events."""
         stream, length = self.stream, len(self.frame.rows)
         time = stream.time[self.frame.rows]
-        arrays = _Weights(stream.columns, stream.bits, self.frame, time, stream.clock, double=True)
+        arrays = LiveArrays(stream.columns, stream.bits, self.frame, time, stream.clock, double=True)
         arrays.origin = self.origin
         for weight in self.program.weights:
             arrays.weight(weight)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,17 @@ import pyarrow as pa
 
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
-from greta.errors import GretaError
+from greta.errors import GretaError, StateError
 from greta.live.at_close import AtClose
+from greta.live.choice import new_graph
+from greta.live.graphs import Graph, Reading
 from greta.live.growing import LiveGraph
 from greta.live.kept import Kept
 from greta.live.keys import keys_of
 from greta.live.orders import Surprise
 from greta.live.packing import pack
 from greta.live.program import Program
-from greta.live.rows import partial_rows
+from greta.live.rows import are_beyond, partial_rows
 from greta.live.windows import Figures, Windows
 
 ENGINE = "online, 1"
@@ -49,44 +52,99 @@ class Online:
         self._job = job
         self._most = most_bytes() if most is None else most
         self._program = Program.of(job)
-        self._graph = LiveGraph(self._program, self._most)
+        self._graph = new_graph(self._program, self._most)
         self._kept = Kept(job) if self._program.keeps_events else None
         self._until = -(2**62)
         self._instead: AtClose | None = None
         """Computes the windows from now on, where values or memory were not as expected."""
+        self._beyond = False
+        """Whether numbers of the windows that ended last were computed from their events."""
+        self._torn = False
+        """Whether a call ended half way: the graph has gone on, and nothing else has."""
 
     def advance(self, events: pa.Table, until: int) -> pa.Table:
         """Link the events to those before them; read the windows that have ended."""
         if self._instead is not None:
             return self._instead.advance(events, until)
-        kept = None if self._kept is None else self._kept.with_(events)
         try:
-            rows = partial_rows(self._program, self._graph.advance(events, until), kept)
+            graph, kept, rows = self._whole_graph(), self._kept, []
+            self._torn = True
+            for piece, begin, end in self._pieces(graph.origin, events, until):
+                readings: list[Reading] = []
+                if kept is not None and self._program.is_far(graph.origin, begin):
+                    readings = graph.advance(piece.slice(0, 0), begin)
+                    graph = self._made_again(kept.since(kept.due(begin)), begin)
+                kept = None if kept is None else kept.with_(piece)
+                readings += graph.advance(piece, end)
+                rows.append(partial_rows(self._program, readings, kept))
+                if readings:
+                    self._beyond = are_beyond(self._program, readings)
+                kept = None if kept is None else kept.since(kept.due(end))
         except Surprise as surprise:
-            if kept is None:
-                raise GretaError(
-                    f"the open windows of the query do not fit: {surprise}",
-                    hint=f"set {MEMORY} to more bytes, or let fewer windows overlap",
-                ) from surprise
-            self._instead = AtClose(self._job, str(surprise), kept)
-            self._kept = None
-            self._graph = LiveGraph(self._program, 0)
-            return self._instead.advance(events.slice(0, 0), until)
-        self._kept = None if kept is None else kept.since(kept.due(until))
-        self._until = until
+            return self._given_up(surprise, events, until)
+        self._graph, self._kept, self._until, self._torn = graph, kept, until, False
+        return pa.concat_tables(rows)
+
+    def _pieces(self, origin: int | None, events: pa.Table, until: int) -> Iterator[tuple[pa.Table, int, int]]:
+        """(events, their first instant, one after their last), cut where lengths of time would lose digits.
+
+        That is where an event is far from the origin; the next piece counts from its own first event.
+        """
+        if not events.num_rows or not self._program.timed:
+            yield events, until, until
+            return
+        times = self._job.clock.read(events.column(self._job.time), self._job.time)
+        at = 0
+        while at < len(times):
+            begin = int(times[at])
+            if origin is None or self._program.is_far(origin, begin):
+                origin = begin
+            end = int(np.searchsorted(times, self._program.furthest(origin), side="right"))
+            yield events.slice(at, end - at), begin, until if end == len(times) else int(times[end])
+            at = end
+
+    def _given_up(self, surprise: Surprise, events: pa.Table, until: int) -> pa.Table:
+        """Go on from the kept events, or raise GretaError where none are kept."""
+        if self._kept is None:
+            raise GretaError(
+                f"the open windows of the query do not fit: {surprise}",
+                hint=f"set {MEMORY} to more bytes and go on from the last snapshot, or let fewer windows overlap",
+            ) from surprise
+        instead = AtClose(self._job, str(surprise), self._kept)
+        rows = instead.advance(events, until)
+        self._instead, self._kept, self._graph = instead, None, new_graph(self._program, 0)
         return rows
+
+    def _whole_graph(self) -> Graph:
+        """The graph, made again where a call ended half way."""
+        if self._torn:
+            if self._kept is None:
+                raise StateError(
+                    "the stream was interrupted in the middle of a push", hint="go on from the last snapshot"
+                )
+            self._graph, self._torn = self._made_again(self._kept, self._until), False
+        return self._graph
+
+    def _made_again(self, kept: Kept, until: int) -> Graph:
+        """A graph of kept events, all of which are before an instant."""
+        graph = new_graph(self._program, self._most)
+        graph.start(kept.first)
+        table = kept.table
+        if table is not None:
+            graph.advance(table, until)
+        return graph
 
     def open(self) -> pa.Table:
         """The results so far."""
         if self._instead is not None:
             return self._instead.open()
-        return partial_rows(self._program, [self._graph.read_open()], self._kept)
+        return partial_rows(self._program, [self._whole_graph().read_open()], self._kept)
 
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
         rows = self.open()
         first = self._graph.first
-        self._graph = LiveGraph(self._program, self._most)
+        self._graph = new_graph(self._program, self._most)
         self._graph.start(first)
         self._kept = None if self._kept is None else Kept(self._job, self._kept.first)
         self._instead = None
@@ -97,14 +155,18 @@ class Online:
         if self._instead is not None:
             return self._instead.figures()
         events, size = (0, 0) if self._kept is None else (self._kept.rows, self._kept.bytes)
-        return Figures(events, size + self._graph.bytes, self._graph.open_windows, online=True)
+        why = "numbers beyond those of doubles are computed from the events of a window when it ends"
+        online = not self._beyond
+        return Figures(events, size + self._graph.bytes, self._graph.open_windows, online, None if online else why)
 
     def dump(self) -> bytes:
         """The kept events, which the graph is made from again; or its totals, where none are kept."""
         if self._instead is not None:
             return self._instead.dump()
-        header: dict[str, Any] = {"engine": ENGINE, "first": self._graph.first, "until": self._until}
+        first = self._whole_graph().first
+        header: dict[str, Any] = {"engine": ENGINE, "first": first, "until": self._until}
         if self._kept is None:
+            assert isinstance(self._graph, LiveGraph)
             arrays = io.BytesIO()
             np.savez(arrays, **self._graph.totals())  # type: ignore[arg-type]
             keys = to_bytes(self._graph.partitions.keys(self._job))
@@ -119,6 +181,7 @@ class Online:
         online._until = header["until"]
         online._graph.start(header["first"])
         if online._kept is None:
+            assert isinstance(online._graph, LiveGraph)
             keys, arrays = blobs
             with np.load(io.BytesIO(arrays), allow_pickle=False) as totals:
                 online._graph.restore(keys_of(job, from_bytes(keys)), dict(totals), header["origin"])

@@ -19,7 +19,7 @@ from greta.engine.job import Job
 from greta.engine.tables import attribute_type
 from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
-from greta.lang.nodes import Expression, Semantics
+from greta.lang.nodes import Expression
 from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
@@ -84,18 +84,30 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
     return orders, serving
 
 
-def why_not(job: Job) -> str | None:
-    """Why a query's windows are computed when they close; None where they can be brought forward by each event."""
+def why_no_indexes(job: Job) -> str | None:
+    """Why no index that grows serves a query under skip-till-any-match; None where all its links have one."""
     return _strange_pattern(job.plan) or _strange_links(job) or _strange_numbers(job)
 
 
-def _strange_pattern(plan: Plan) -> str | None:
-    if plan.semantics is not Semantics.ANY:
-        return f"the query asks for {plan.semantics.value}"
+def why_no_passing(job: Job) -> str | None:
+    """The same under next and contiguous selection, where only the last vertices are linked to."""
+    plan = job.plan
+    if plan.templates[0].negatives:
+        return f"the query asks for {plan.semantics.value} and has a NOT"
+    return _strange_agreement(plan) or _strange_numbers(job)
+
+
+def _strange_agreement(plan: Plan) -> str | None:
     if plan.conjunction:
         return "the query has an outermost AND"
     if plan.partitioning.scopes:
         return "some variables alone agree on an attribute"
+    return None
+
+
+def _strange_pattern(plan: Plan) -> str | None:
+    if strange := _strange_agreement(plan):
+        return strange
     for negative in plan.templates[0].negatives:
         if negative.place is not Place.BETWEEN:
             return "the query begins or ends with a NOT"
@@ -124,7 +136,7 @@ def _strange_links(job: Job) -> str | None:
 def _strange_numbers(job: Job) -> str | None:
     measures = job.plan.measures
     if job.numbers == "exact" and not all(isinstance(measure, Trends | Events) for measure in measures):
-        return "exact sums may need any number of digits"
+        return "exact values other than counts are computed with any number of digits"
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type

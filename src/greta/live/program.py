@@ -13,6 +13,7 @@ from greta.engine.program import Compiler, Gap
 from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import EQUALS, IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps
 from greta.kernels.live import NEXT, PREVIOUS
+from greta.lang.nodes import Semantics
 from greta.live.orders import Order, orders_of
 from greta.plan.flows import Code, Flow, Guard, Position, Weight
 from greta.plan.measures import Events, Trends, build_flow
@@ -20,6 +21,8 @@ from greta.plan.nodes import AccessPath, Transition
 
 Int = NDArray[np.int64]
 
+_FAR = 256
+"""Windows: of a variance of lengths of time, eleven digits are left."""
 ENDLESS = 2**62
 """The length of a window that does not end."""
 
@@ -83,7 +86,21 @@ class Program:
         """Whether windows may have to be computed from their events after all."""
         counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
         totals = all(link.path is AccessPath.FREE for link in self.job.plan.templates[0].links)
+        totals = totals and self.job.plan.semantics is Semantics.ANY
         return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
+
+    @property
+    def timed(self) -> bool:
+        """Whether lengths of time are added up."""
+        return any(isinstance(weight, Weight) and weight.seconds for weight in self.weights)
+
+    def is_far(self, origin: int | None, instant: int) -> bool:
+        """Whether lengths of time that are counted from the origin would lose digits at an instant."""
+        return self.timed and origin is not None and instant > self.furthest(origin)
+
+    def furthest(self, origin: int) -> int:
+        """The last instant at which squares of the time since the origin keep enough digits."""
+        return 2**62 if self.slide == ENDLESS else origin + _FAR * self.within
 
     def first_window(self, instant: int) -> int:
         """The first window that ends after an instant."""

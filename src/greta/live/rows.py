@@ -14,7 +14,7 @@ from greta.engine.merging import merge
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged
 from greta.engine.tables import as_type, extreme_type, plain_type
-from greta.live.growing import Reading
+from greta.live.graphs import Reading
 from greta.live.kept import Kept
 from greta.live.keys import key_column
 from greta.live.program import Program
@@ -40,6 +40,11 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
             reading = reading.without(again)
         tables.append(_partials(program, reading))
     return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
+
+
+def are_beyond(program: Program, readings: list[Reading]) -> bool:
+    """Whether some of the windows have to be computed from their events."""
+    return any(_beyond(program.job, reading.values[:, : program.slots.adds]).any() for reading in readings)
 
 
 def _beyond(job: Job, adds: NDArray[np.float64]) -> NDArray[np.bool_]:

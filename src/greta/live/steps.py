@@ -34,15 +34,15 @@ from greta.engine.job import WINDOW
 from greta.engine.stream_jobs import StreamJob, keyed
 from greta.engine.totals import count_partitions, fold, row_bytes
 from greta.kernels.compiler import fingerprint
-from greta.kernels.heap import TOP
 from greta.lang.printer import print_query
 from greta.live.at_close import AtClose
 from greta.live.cache import Cache, Slot
+from greta.live.choice import new_graph, why_not
 from greta.live.chunks import NEVER, ChunkCache, GraphNote, Index, Store, StoredChunks, StoredPiece
-from greta.live.frozen import freeze, thaw
-from greta.live.growing import LiveGraph
+from greta.live.frozen import copied, freeze, thaw
+from greta.live.graphs import Graph
 from greta.live.kept import Kept
-from greta.live.orders import Surprise, why_not
+from greta.live.orders import Surprise
 from greta.live.program import Program
 from greta.live.rows import partial_rows
 
@@ -184,7 +184,7 @@ class _Bucket:
     """Of the query among those."""
     slot: Slot | None = None
     """The graph's file, where there is one."""
-    graph: LiveGraph | None = None
+    graph: Graph | None = None
     """The graph, brought up to the watermark."""
     why: str | None = None
     """Why there is none."""
@@ -233,10 +233,7 @@ class _Bucket:
         waiting = self.chunks.events(instant, _FOREVER)
         graph, readings = self.graph, []
         if waiting.num_rows:
-            memory = np.empty_like(graph.memory)
-            top = int(graph.about[TOP])
-            memory[:top] = graph.memory[:top]
-            graph = thaw(graph.program, memory, freeze(graph))
+            graph = copied(graph)
             last = self.job.clock.read(waiting.column(self.job.time), self.job.time)[-1]
             try:
                 readings = graph.advance(waiting, int(last) + 1)
@@ -255,8 +252,7 @@ class _Bucket:
         if self.graph is None or self.slot is None or not self.index.stored:
             return
         token = uuid.uuid4()
-        heap = self.graph.memory[: int(self.graph.about[TOP])]
-        if self.slot.save(self.name, token.bytes, heap, freeze(self.graph)):
+        if self.slot.save(self.name, token.bytes, self.graph.heap, freeze(self.graph)):
             self.note.token = token.hex
 
     def let_go(self) -> None:
@@ -292,15 +288,16 @@ class _Bucket:
         self.graph = graph
         return partial_rows(program, readings, self._kept(self.index.first))
 
-    def _loaded(self, program: Program, slot: Slot) -> tuple[LiveGraph, int]:
+    def _loaded(self, program: Program, slot: Slot) -> tuple[Graph, int]:
         """(the graph that the step before left, or a new one; the instant from which on it lacks events)"""
         if self.note.token is not None:
             found = slot.load(self.name, bytes.fromhex(self.note.token))
             if found is not None:
-                heap, rest = found
-                return thaw(program, heap, rest), self.index.until
+                graph = thaw(program, *found)
+                if not program.is_far(graph.origin, self.index.until):
+                    return graph, self.index.until
         heap = slot.fresh()
-        graph = LiveGraph(program, heap.nbytes, heap)
+        graph = new_graph(program, heap.nbytes, heap)
         graph.start(self.index.first)
         return graph, max(self.index.first * self.job.windows[1], -_FOREVER)
 

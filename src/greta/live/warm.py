@@ -8,13 +8,14 @@ from greta.engine.compiling import without_telling
 from greta.engine.tables import to_table
 from greta.live.stream import open_stream
 
-_QUERY = "RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x WITHIN 4 seconds SLIDE 1 second"
+_QUERY = "RETURN COUNT(*) PATTERN A+ {} WHERE A.x < NEXT(A).x WITHIN 4 seconds SLIDE 1 second"
 
 
 def warm() -> None:
-    """Run a stream of a few events through windows that open and close."""
+    """Run streams of a few events through windows that open and close."""
     events = to_table([{"type": "A", "time": float(time), "x": float(time)} for time in range(9)])
-    open_stream(_QUERY, schema=events.schema).push(events)
+    for selection in ("", "SEMANTICS contiguous MAXIMAL"):
+        open_stream(_QUERY.format(selection), schema=events.schema).push(events)
 
 
 def main() -> None:

@@ -68,8 +68,8 @@ class Windows(Protocol):
 def windows_for(job: StreamJob) -> Windows:
     """The open windows of a query at the start of a stream, computed in the best way there is for it."""
     from greta.live.at_close import AtClose
+    from greta.live.choice import why_not
     from greta.live.online import Online
-    from greta.live.orders import why_not
 
     why = why_not(job)
     return Online(job) if why is None else AtClose(job, why)

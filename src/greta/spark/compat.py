@@ -23,11 +23,20 @@ from greta.spark.wire.buckets import spark_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import GroupedData, Row, SparkSession
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+    from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
 __all__ = [
+    "BOUNDED_SOURCES",
     "OLDEST_STREAMS",
+    "SQL",
+    "AnalyzeArgument",
+    "AnalyzeResult",
+    "PartitioningColumn",
+    "SelectedColumn",
     "StatefulProcessor",
+    "SupportsTriggerAvailableNow",
     "client_version",
     "is_connect",
     "register_arrow_function",
@@ -47,16 +56,39 @@ _STATE_BY_ROW = (4, 1)
 
 _ARROW_FUNCTIONS = (4, 1)
 """The first Spark with functions over Arrow columns."""
+BOUNDED_SOURCES = (4, 2)
+"""The first Spark that asks a source in Python for a part of what there is, and tells it when a stream is to end."""
 
-_STATEFUL = "StatefulProcessor"
+SQL = "queries in SQL"
+"""What they are called where Spark is too old for them."""
+
+_STATEFUL = ("pyspark.sql.streaming.stateful_processor", "streams")
+_ANALYSIS = ("pyspark.sql.udtf", SQL)
+_CLASSES = {
+    "AnalyzeArgument": _ANALYSIS,
+    "AnalyzeResult": _ANALYSIS,
+    "PartitioningColumn": _ANALYSIS,
+    "SelectedColumn": _ANALYSIS,
+    "StatefulProcessor": _STATEFUL,
+}
+"""Spark's classes that came with ``OLDEST_STREAMS``: where they are, and what needs them."""
+_AVAILABLE_NOW = "SupportsTriggerAvailableNow"
 
 
 def __getattr__(name: str) -> object:
-    """Spark's class for state, where this Spark has it; a ``SetupError`` where it is too old."""
-    if name != _STATEFUL:
+    """A class of Spark, where this Spark has it; a ``SetupError`` where it is too old.
+
+    The one for sources that are told when a stream is to end is an empty class where Spark never tells them.
+    """
+    if name == _AVAILABLE_NOW:
+        if client_version() < BOUNDED_SOURCES:
+            return type(name, (), {})
+        return getattr(import_module("pyspark.sql.streaming.datasource"), name)
+    if name not in _CLASSES:
         raise AttributeError(f"module 'greta.spark.compat' has no attribute {name!r}")
-    require(client_version(), OLDEST_STREAMS, "streams")
-    return getattr(import_module("pyspark.sql.streaming.stateful_processor"), name)
+    module, what = _CLASSES[name]
+    require(client_version(), OLDEST_STREAMS, what)
+    return getattr(import_module(module), name)
 
 
 @lru_cache

@@ -19,16 +19,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast, get_args
 import pyarrow as pa
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 from pyspark.sql.functions import udtf
-from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn, SelectedColumn
 
 from greta.engine.job import Job, Numbers
 from greta.engine.tables import contiguous
 from greta.errors import GretaError
-from greta.spark.compat import register_arrow_function
-from greta.spark.reading.times import TimeUnit
+from greta.spark.compat import (
+    OLDEST_STREAMS,
+    SQL,
+    AnalyzeArgument,
+    AnalyzeResult,
+    PartitioningColumn,
+    SelectedColumn,
+    register_arrow_function,
+    require,
+    spark_version,
+)
+from greta.spark.reading.times import TimeUnit, since_1970
 from greta.spark.wire.columns import Answer, arrive, arrow_schema, depart, leaves, quoted
 from greta.spark.wire.packing import runs
 from greta.spark.wire.places import Places, coded_types
+from greta.spark.wire.workers import tell_of_compilation
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +46,6 @@ if TYPE_CHECKING:
 NAME = "greta_trends"
 _BUCKETS = 32
 _CHUNK_ROWS = 1 << 14
-_MICROSECONDS = {"s": "{} * 1000000", "ms": "{} * 1000", "us": "{}", "ns": "floor({} / 1000)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +91,7 @@ class Trends:
 
     def __init__(self, found: Analyzed) -> None:
         assert found.bound is not None
+        tell_of_compilation()
         self._bound, self._job, self._answer = found.bound, found.bound.job, found.bound.answer
         self._rows: list[tuple[Any, ...]] = []
         self._batches: list[pa.RecordBatch] = []
@@ -179,7 +189,7 @@ def pack_stretches(places: pa.Array, *columns: pa.Array) -> pa.Array:
 
 
 def register(spark: SparkSession, name: str = NAME) -> None:
-    """Make the table function known to a session's SQL.
+    """Make the table function known to a session's SQL. Raises ``SetupError`` where Spark is older than 4.0.
 
     Args:
         spark: The session.
@@ -190,6 +200,8 @@ def register(spark: SparkSession, name: str = NAME) -> None:
         >>> query = "RETURN COUNT(*) PATTERN A+"
         >>> spark.sql(f"SELECT * FROM greta_trends(TABLE(stock), query => '{query}')")  # doctest: +SKIP
     """
+    # Over Spark Connect, the server may be older than this process's Spark.
+    require(spark_version(spark), OLDEST_STREAMS, SQL)
     packed = register_arrow_function(spark, _PACK, pack_stretches, "array<binary>")
     # Plain rows: Arrow-optimised table functions turn every batch into pandas and back into the same rows.
     spark.udtf.register(name, udtf(PackedTrends if packed else Trends, useArrow=False))  # type: ignore[arg-type]
@@ -217,7 +229,7 @@ def _analyzed(
     texts = {name: ".".join(map(quoted, path)) for name, (path, _) in columns.items()}
     at = options["time"]
     if unit is not None and at in columns and isinstance(columns[at][1], T.NumericType):
-        texts[at] = f"timestamp_micros(CAST({_MICROSECONDS[unit].format(texts[at])} AS BIGINT))"
+        texts[at] = since_1970(texts[at], columns[at][1], unit)
         kinds = T.StructType([T.StructField(f.name, T.TimestampType() if f.name == at else f.dataType) for f in kinds])
     job = Job.bind(
         text, arrow_schema(kinds), time=at, type=options["type"], numbers=cast("Numbers", options["numbers"])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
 from greta.engine.job import Numbers
@@ -27,10 +26,11 @@ from greta.spark.failures import met
 from greta.spark.reading.parquet import Files, Portion, Wanted, deal, read_portion, useful_groups
 from greta.spark.reading.times import TimeUnit, with_times
 from greta.spark.sessions.cores import parallelism
+from greta.spark.wire.carrier import carry_map
 from greta.spark.wire.columns import declared, opened
 from greta.spark.wire.hashing import can_hash
 from greta.spark.wire.records import BadRecords, readable_rows
-from greta.spark.wire.relevance import useful_rows
+from greta.spark.wire.relevance import kept_rows, useful_rows
 from greta.spark.wire.workers import tell_of_compilation
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def aggregate_inputs(df: DataFrame, inputs: Sequence[Files] | None, query: Queri
         return batch.answered(_numbers(df.sparkSession, len(slices)), slices)
     portions = deal(groups, _TASKS_PER_CORE * cores)
     packed = _numbers(df.sparkSession, len(portions)).mapInArrow(
-        partial(pack_files, hands=portions, job=job), declared(BLOBS)
+        carry_map(partial(pack_files, hands=portions, job=job)), declared(BLOBS)
     )
     return batch.finished(packed)
 
@@ -137,16 +137,12 @@ def pack_files(
 def pack_piece(events: dict[str, pa.Array], job: SparkJob, file: str) -> Iterator[pa.RecordBatch]:
     """Events of a file, columns by name in the engine's types → blobs of those that can play a part."""
     rows = len(events[job.time])
-    events = _kept(events, useful_rows(job.plans, job.type, events, rows))
+    events = kept_rows(events, useful_rows(job.plans, job.type, events, rows))
     good = readable_rows(events, job.time, job.jobs[0].clock, job.bad_records, file)
     if good is not None:
         yield bad_batch(int(len(good) - np.count_nonzero(good)))
-        events = _kept(events, good)
+        events = kept_rows(events, good)
     rows = len(events[job.time])
     if rows:
         places = [job.places.numbers(events, rows, channel.common, job.type) for channel in job.channels]
         yield from pack_channels(events, places, job)
-
-
-def _kept(events: dict[str, pa.Array], rows: NDArray[np.bool_] | None) -> dict[str, pa.Array]:
-    return events if rows is None else {name: column.filter(pa.array(rows)) for name, column in events.items()}

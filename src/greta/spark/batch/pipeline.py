@@ -23,7 +23,9 @@ from greta.spark.batch.slices import Slice, answer_slices
 from greta.spark.batch.tasks import BLOBS, aggregate_events, answer_directly, finish_groups, pack_events
 from greta.spark.compat import repartition_by_id
 from greta.spark.reading.times import TimeUnit, with_times
+from greta.spark.sessions.choices import choose_arrow_batches
 from greta.spark.sessions.cores import parallelism
+from greta.spark.wire.carrier import carry_map
 from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, in_seconds, neutral, opened, outgoing
 from greta.spark.wire.filters import fractions, useful
 from greta.spark.wire.places import coded_types
@@ -84,7 +86,16 @@ def aggregate(
             )
         from greta.spark.stream import aggregate_stream
 
-        return aggregate_stream(df, query, time=time, type=type, numbers=numbers, bad_records=bad_records, **streaming)
+        return aggregate_stream(
+            df,
+            query,
+            time=time,
+            type=type,
+            numbers=numbers,
+            time_unit=time_unit,
+            bad_records=bad_records,
+            **streaming,
+        )
     if streaming:
         raise GretaError(f"{', '.join(streaming)}: only a streaming DataFrame takes such options")
     options = BatchOptions(time, type, numbers, tasks, cut, bad_records, observation)
@@ -158,7 +169,9 @@ class Batch:
 
     def rows(self, df: DataFrame) -> DataFrame:
         """Events → rows."""
-        return self.finished(_packable(df, self.job).mapInArrow(partial(pack_events, job=self.job), declared(BLOBS)))
+        choose_arrow_batches(df.sparkSession)
+        pack = carry_map(partial(pack_events, job=self.job))
+        return self.finished(_packable(df, self.job).mapInArrow(pack, declared(BLOBS)))
 
     def answered(self, numbers: DataFrame, slices: Sequence[Slice]) -> DataFrame:
         """Numbers of slices of files → rows."""
@@ -171,7 +184,7 @@ class Batch:
             labels=names,
             common=common,
         )
-        return finished(numbers.mapInArrow(answer, declared(neutral(common))), common.names, final)
+        return finished(numbers.mapInArrow(carry_map(answer), declared(neutral(common))), common.names, final)
 
     def finished(self, packed: DataFrame) -> DataFrame:
         """Blobs of events → rows."""
@@ -185,11 +198,12 @@ class Batch:
         if job.direct:
             answer = answers[0]
             rows = events.mapInArrow(
-                partial(answer_directly, job=job, schema=answer.travelling), declared(neutral(answer.travelling))
+                carry_map(partial(answer_directly, job=job, schema=answer.travelling)),
+                declared(neutral(answer.travelling)),
             )
             return finished(rows, answer.names, answer.final)
         parts = (
-            events.mapInArrow(partial(aggregate_events, job=job), declared(BLOBS))
+            events.mapInArrow(carry_map(partial(aggregate_events, job=job)), declared(BLOBS))
             .transform(repartition_by_id, job.tasks, "task")
             .sortWithinPartitions("channel", "slab")
         )
@@ -197,7 +211,7 @@ class Batch:
         finish = partial(
             finish_groups, job=job, schemas=[answer.travelling for answer in answers], labels=names, common=common
         )
-        return finished(parts.mapInArrow(finish, declared(neutral(common))), common.names, final)
+        return finished(parts.mapInArrow(carry_map(finish), declared(neutral(common))), common.names, final)
 
 
 def share_out(jobs: tuple[Job, ...], tasks: int, direct: bool, cut: float | None) -> SparkJob:

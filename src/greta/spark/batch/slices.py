@@ -31,7 +31,7 @@ from greta.spark.reading.parquet import Portion, RowGroup, portions_of, read_por
 from greta.spark.wire.columns import depart
 from greta.spark.wire.places import Places
 from greta.spark.wire.records import readable_rows
-from greta.spark.wire.relevance import useful_rows
+from greta.spark.wire.relevance import kept_rows, useful_rows
 from greta.spark.wire.workers import tell_of_compilation
 
 Int = NDArray[np.int64]
@@ -197,12 +197,10 @@ def _events(portion: Portion, part: Slice, job: SparkJob) -> Iterator[pa.Table]:
     """The events of a portion that lie in some window of the slice and can play a part; text as dictionaries."""
     clock = job.jobs[0].clock
     for events in read_portion(portion, job.schema, job.type):
+        events = kept_rows(events, useful_rows(job.plans, job.type, events, len(events[job.time])))
         readable_rows(events, job.time, clock, job.bad_records, portion.path)
         times = clock.read(pa.chunked_array([events[job.time]]), job.time)
         kept = (times >= part.start) & (times < part.reach)
-        useful = useful_rows(job.plans, job.type, events, len(times))
-        if useful is not None:
-            kept &= useful
         if kept.any():
             table = pa.table({name: _coded(events[name]) for name in job.schema.names})
             yield table if kept.all() else table.filter(pa.array(kept)).combine_chunks()

@@ -26,7 +26,8 @@ from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 from greta.spark.batch.pipeline import aggregate
 from greta.spark.compat import to_arrow
-from greta.spark.wire.columns import arrow_schema, in_seconds, named
+from greta.spark.reading.times import TimeUnit, with_times
+from greta.spark.wire.columns import arrow_schema, in_seconds, named, opened
 from greta.spark.wire.filters import useful
 
 _MARGIN = 1.0
@@ -44,11 +45,13 @@ def trends(
     seed: int = 0,
     time: str = "time",
     type: str = "type",  # noqa: A002 - the word that every backend uses
+    time_unit: TimeUnit | None = None,
 ) -> pa.Table:
     """Some trends of one row of a query's answer over a DataFrame of events: which events are they made of?
 
     Where ``window`` and ``group`` are given in full, Spark runs one job that reads this window alone; else it first
-    aggregates, to find the row that fits. The events of the window and group come to the driver.
+    aggregates, to find the row that fits. The events of the window and group come to the driver. Fields of structures
+    are attributes, ``S.payload.price``, and shown as columns of these names.
 
     Args:
         df: The events, with all columns that are to be shown; a batch.
@@ -62,6 +65,8 @@ def trends(
         seed: Makes a sample repeatable.
         time: The column with the time.
         type: The column with the type of each event.
+        time_unit: The unit in which times that are numbers count from 1970, as for ``aggregate``: ``s``, ``ms``, ``us``
+            or ``ns``; they are shown as time stamps then, and ``window`` is one.
 
     Returns:
         An Arrow table with a row per event of each trend, in the columns of ``greta.trends``.
@@ -71,6 +76,7 @@ def trends(
             "trends are shown of a batch, and this DataFrame is a stream",
             hint="read the same events with spark.read, and name the window",
         )
+    df = with_times(opened(df), time, time_unit)
     schema = arrow_schema(df.schema)
     job, _ = bind_picking(query, schema, n=n, pick=pick, time=time, type=type)
     for caution in idle_conditions(job.plan):

@@ -20,10 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.datasets.inputs import Input
-from greta.errors import DataError
+from greta.errors import DataError, GretaError
 from greta.spark.compat import client_version
 from greta.spark.failures import explained, met, no_source
 from greta.spark.reading.formats import COMPRESSED, CORRUPT, Format, format_in, format_of, text_options
+from greta.spark.reading.headers import in_file_order
 from greta.spark.reading.parquet import Files
 from greta.spark.reading.times import TimeUnit, with_times
 from greta.spark.wire.columns import named, opened
@@ -110,17 +111,13 @@ def _read(
             return _read_text(spark, source.path, chosen, schema, malformed)
         return spark.read.format(chosen or "parquet").load(source.path), None
     except (PySparkException, Py4JError) as error:
-        problem, hint = _problem(error, chosen)
-        raise DataError(f"{source.path}: {problem}", hint=hint) from error
+        raise _problem(error, source.path, chosen) from error
 
 
 def _read_text(
     spark: SparkSession, path: str, format_: str, schema: str | None, malformed: Malformed
 ) -> tuple[DataFrame, Observation | None]:
     reader = spark.read.format(format_).options(**text_options(format_, path))
-    if format_ == "csv":
-        # Rows are judged whole, not by the columns that a query happens to read.
-        reader = reader.option("enforceSchema", False).option("columnPruning", False)
     fields = _fields(reader, path, format_, schema)
     columns = [named(name) for name in fields.names]
     df = reader.schema(fields.add(CORRUPT, T.StringType())).load(path)
@@ -140,24 +137,13 @@ def _read_text(
 def _fields(reader: DataFrameReader, path: str, format_: str, schema: str | None) -> T.StructType:
     if schema is not None:
         given = cast("T.StructType", T.StructType.fromDDL(schema))
-        return _in_file_order(given, reader.load(path).columns) if format_ == "csv" else given
+        return in_file_order(given, reader.load(path).columns) if format_ == "csv" else given
     if format_ == "csv":
         reader = reader.option("inferSchema", True)
     found = [field for field in reader.load(path).schema.fields if field.name != CORRUPT]
     if not found:
         raise DataError(f"{path}: not a single row can be read as {format_}")
     return T.StructType(found)
-
-
-def _in_file_order(given: T.StructType, header: list[str]) -> T.StructType:
-    """The given columns as the file has them: CSV is read by position."""
-    fields = {field.name: field for field in given.fields}
-    if set(fields) != set(header):
-        raise DataError(
-            f"the file has the columns {', '.join(header)}, and the schema names {', '.join(fields)}",
-            hint="name every column of the file in --schema, in any order",
-        )
-    return T.StructType([fields[name] for name in header])
 
 
 def _refuse_malformed(df: DataFrame) -> None:
@@ -191,15 +177,15 @@ def _place(url: str, record: str) -> str:
     return url
 
 
-def _problem(error: Exception, format_: str | None) -> tuple[str, str | None]:
+def _problem(error: Exception, path: str, format_: str | None) -> GretaError:
     """What is wrong with an input, and a way out where there is one."""
     if met(error, "PATH_NOT_FOUND"):
-        return "there is no such path, nor a table of this name", None
+        return DataError(f"{path}: there is no such path, nor a table of this name")
     if met(error, "UNABLE_TO_INFER_SCHEMA"):
-        return f"no {format_ or 'parquet'} files in it", "name the format with --format csv"
+        return DataError(f"{path}: no {format_ or 'parquet'} files in it", hint="name the format with --format csv")
     if no_source(error):
-        return f"Spark has no reader for {format_}", package_hint()
-    return _first_line(error), None
+        return DataError(f"{path}: Spark has no reader for {format_}", hint=package_hint())
+    return explained(error) or DataError(f"{path}: {_first_line(error)}")
 
 
 def package_hint() -> str:

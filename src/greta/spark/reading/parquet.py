@@ -203,6 +203,10 @@ def read_portion(portion: Portion, schema: pa.Schema, type_: str) -> Iterator[di
             f"{portion.path}: the file was there when the batch was planned, and has gone",
             hint="is somebody replacing the files? Start again when they are all there",
         ) from error
+    except PermissionError as error:
+        raise DataError(
+            f"{portion.path}: may not be read: {error}", hint="let the user that Spark runs as read it"
+        ) from error
     except (OSError, pa.ArrowException, KeyError) as error:
         raise DataError(
             f"{portion.path}: cannot be read: {error}",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greta.spark import require_pyspark
+from greta.spark.sessions.choices import BATCH_BYTES, UNBOUNDED
 from greta.spark.sessions.java import export_java_home
 from greta.spark.sessions.settings import given_settings
 
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 _DEFAULTS = {
     "spark.app.name": "greta",
     "spark.log.level": "ERROR",
-    # Batches are bounded by rows; measuring them in bytes too would cost a quarter of the way into Arrow, row by row.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+    BATCH_BYTES: UNBOUNDED,
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from greta.errors import DataError
-from greta.spark.stream.carrier import carry_map
+from greta.spark.wire.carrier import carry_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -23,16 +23,23 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from greta.errors import DataError
+from greta.errors import DataError, SetupError
+from greta.spark.compat import SupportsTriggerAvailableNow
 from greta.spark.stream.records import Records
 
 FORMAT = "greta_kafka"
+_SETTING = "kafka."
+"""How options begin that are settings of Kafka's client, here as with Spark's connector."""
 
 _RANGE = 200_000
 """Records of a partition that one task reads: a long range is cut, so that all cores read."""
 _FETCH = 20_000
 _SECONDS = 30.0
 """How long a broker may be silent, unless ``patience`` says otherwise."""
+_AGAIN = (
+    "is the address right and the broker up, and does --kafka say what it asks for? Start again with the same "
+    "checkpoint: nothing is lost"
+)
 
 
 def available() -> bool:
@@ -44,7 +51,8 @@ class KafkaTopic(DataSource):
     """Values of a topic, decoded where they are plain JSON of the declared columns, as ``records`` has it.
 
     Options: ``servers``, ``topic``, ``columns`` (a schema in Spark's JSON), ``recordsPerTrigger``, the most records per
-    micro-batch (Spark 4.2 or later), and ``patience``, how many seconds a broker may be silent.
+    micro-batch (Spark 4.2 or later), ``patience``, how many seconds a broker may be silent, and ``kafka.NAME`` for any
+    setting of Kafka's client, in lower case as they all are: ``kafka.security.protocol``.
     """
 
     @classmethod
@@ -63,14 +71,19 @@ class KafkaTopic(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802, ARG002
         """Read the topic as a stream."""
         limit = int(self.options.get("recordspertrigger", 0))
-        return TopicReader(self.options["servers"], self.options["topic"], limit, self._records(), self._patience())
+        return TopicReader(
+            self.options["servers"], self.options["topic"], limit, self._records(), self._patience(), self._client()
+        )
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802, ARG002
         """Write values into the topic."""
-        return TopicWriter(self.options["servers"], self.options["topic"], self._patience())
+        return TopicWriter(self.options["servers"], self.options["topic"], self._patience(), self._client())
 
     def _patience(self) -> float:
         return float(self.options.get("patience", _SECONDS))
+
+    def _client(self) -> dict[str, str]:
+        return {name.removeprefix(_SETTING): value for name, value in self.options.items() if name.startswith(_SETTING)}
 
 
 @dataclass
@@ -82,17 +95,29 @@ class OffsetRange(InputPartition):
     stop: int
 
 
-class TopicReader(DataSourceStreamReader):
-    """Offsets by partition, ``{"0": 17, "1": 4}``: the next record to read of each."""
+class TopicReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Offsets by partition, ``{"0": 17, "1": 4}``: the next record to read of each.
+
+    Spark keeps one reader while a stream runs; a stream that ends when all is read (``availableNow``) is one of several
+    micro-batches where there is a limit, on Spark 4.2 or later.
+    """
 
     def __init__(
-        self, servers: str, topic: str, limit: int = 0, records: Records | None = None, patience: float = _SECONDS
+        self,
+        servers: str,
+        topic: str,
+        limit: int = 0,
+        records: Records | None = None,
+        patience: float = _SECONDS,
+        client: Mapping[str, str] | None = None,
     ) -> None:
         self.servers = servers
         self.topic = topic
         self.limit = limit
         self.records = records or Records.of(None)
         self.patience = patience
+        self.client = client or {}
+        self._until: dict[str, tuple[int, int]] | None = None
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         """The oldest records that Kafka has."""
@@ -104,18 +129,26 @@ class TopicReader(DataSourceStreamReader):
 
         return ReadMaxRows(self.limit) if self.limit else ReadAllAvailable()
 
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note what there is: the stream ends there, whatever comes meanwhile. Asked by Spark 4.2 or later."""
+        self._until = self._bounds()
+
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
         """The newest records, as far as a micro-batch may go; older versions of Spark do not say where it starts."""
-        bounds = self._bounds()
+        bounds = self._bounds() if self._until is None else self._until
         newest = {name: high for name, (_, high) in bounds.items()}
+        if start is None:
+            return newest
+        _require_all_there(self.topic, start, newest)
         most = getattr(limit, "max_rows", None)
-        if start is None or most is None:
+        if most is None:
             return newest
         low = {name: int(start.get(name, first)) for name, (first, _) in bounds.items()}
         return within_limit(low, newest, most)
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[OffsetRange]:
-        """Ranges of at most ``_RANGE`` records."""
+        """Ranges of at most ``_RANGE`` records; a ``DataError`` where Kafka ends before the stream has come."""
+        _require_all_there(self.topic, start, end)
         first = start if start.keys() >= end.keys() else self.initialOffset() | start
         return [
             OffsetRange(int(name), low, min(low + _RANGE, stop))
@@ -126,7 +159,7 @@ class TopicReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A range's records, as Arrow batches."""
         assert isinstance(partition, OffsetRange)
-        consumer = _consumer(self.servers)
+        consumer = _consumer(self.servers, self.client)
         try:
             yield from map(self.records.decode, self._values(consumer, partition))
         finally:
@@ -154,7 +187,7 @@ class TopicReader(DataSourceStreamReader):
                         f"{self.topic}, partition {wanted.partition}: Kafka no longer has the records from {reached} "
                         "on",
                         hint="they were deleted before they were read; keep them longer (retention.ms), or start with "
-                        "a new checkpoint at the oldest that are there",
+                        "a new checkpoint and a new output at the oldest that are there",
                     )
                 else:
                     # A broker that is away is told of again and again; the client goes on trying by itself.
@@ -171,7 +204,7 @@ class TopicReader(DataSourceStreamReader):
     def _bounds(self) -> dict[str, tuple[int, int]]:
         from confluent_kafka import KafkaException, TopicPartition
 
-        consumer = _consumer(self.servers)
+        consumer = _consumer(self.servers, self.client)
         try:
             found = consumer.list_topics(self.topic, timeout=self.patience).topics[self.topic]
             if found.error is not None or not found.partitions:
@@ -205,38 +238,71 @@ def within_limit(start: dict[str, int], newest: dict[str, int], limit: int) -> d
     return {name: low + max(min(1, waiting[name]), waiting[name] * limit // total) for name, low in start.items()}
 
 
-def _consumer(servers: str) -> Any:
+def _require_all_there(topic: str, start: dict[str, int], end: dict[str, int]) -> None:
+    """Refuse to go on where a partition ends before what was read of it, or is no longer there."""
+    for name, reached in start.items():
+        last = end.get(name)
+        if last is None or last < int(reached):
+            now = "is no longer there" if last is None else f"ends at {last}"
+            raise DataError(
+                f"{topic}, partition {name}: records were read up to {reached}, and now the partition {now}",
+                hint="was the topic deleted and created again, or did a broker lose records? Start with a new "
+                "checkpoint and a new output to read what is there now",
+            )
+
+
+def _consumer(servers: str, settings: Mapping[str, str]) -> Any:
     from confluent_kafka import Consumer
 
-    return Consumer(
+    return _opened(
+        Consumer,
+        # The group is never joined: partitions are assigned by hand, and offsets are Spark's.
+        {"group.id": "greta", "fetch.wait.max.ms": 100},
+        settings,
         {
             "bootstrap.servers": servers,
-            # Never joined: partitions are assigned by hand, and offsets are Spark's.
-            "group.id": "greta",
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
             "allow.auto.create.topics": False,
-            "fetch.wait.max.ms": 100,
-            "log_level": 0,
-        }
+        },
+    )
+
+
+def _opened(kind: Any, usual: dict[str, Any], settings: Mapping[str, str], fixed: dict[str, Any]) -> Any:
+    """A client of Kafka: what is usual may be set otherwise, what is fixed may not.
+
+    Kafka's own error shows the value that it does not take, which may be a password; this one has the name alone.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return kind({"log_level": 0} | usual | dict(settings) | fixed)
+    except KafkaException as error:
+        if not settings:
+            raise
+        names = [name for name in settings if name in str(error)] or sorted(settings)
+    raise SetupError(
+        f"Kafka's client does not take what --kafka says: {', '.join(names)}",
+        hint="names and values are those of librdkafka, e.g. security.protocol=SASL_SSL; files must be there on every "
+        "executor",
     )
 
 
 def _silent(servers: str, topic: str, patience: float) -> DataError:
-    return DataError(
-        f"kafka:{servers}/{topic}: no answer for {patience:.0f} seconds",
-        hint="is the address right and the broker up? Start again with the same checkpoint: nothing is lost",
-    )
+    return DataError(f"kafka:{servers}/{topic}: no answer for {patience:.0f} seconds", hint=_AGAIN)
 
 
 class TopicWriter(DataSourceStreamWriter):
     """Writes the column ``value``; a micro-batch that is repeated is written again, as with Spark's own connector."""
 
-    def __init__(self, servers: str, topic: str, patience: float = _SECONDS) -> None:
+    def __init__(
+        self, servers: str, topic: str, patience: float = _SECONDS, client: Mapping[str, str] | None = None
+    ) -> None:
         self.servers = servers
         self.topic = topic
         self.patience = patience
+        self.client = client or {}
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write a task's values, and wait until Kafka has them."""
@@ -248,13 +314,15 @@ class TopicWriter(DataSourceStreamWriter):
             if error is not None:
                 failed.append(error.str())
 
-        producer = Producer(
+        producer = _opened(
+            Producer,
+            {},
+            self.client,
             {
                 "bootstrap.servers": self.servers,
                 "enable.idempotence": True,
                 "delivery.timeout.ms": int(self.patience * 1000),
-                "log_level": 0,
-            }
+            },
         )
         for row in iterator:
             while True:
@@ -265,8 +333,5 @@ class TopicWriter(DataSourceStreamWriter):
                     producer.poll(0.1)
         if producer.flush(2 * self.patience) or failed:
             reason = failed[0] if failed else "no answer"
-            raise DataError(
-                f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}",
-                hint="is the address right and the broker up? Start again with the same checkpoint: nothing is lost",
-            )
+            raise DataError(f"kafka:{self.servers}/{self.topic}: rows could not be written: {reason}", hint=_AGAIN)
         return WriterCommitMessage()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.live.chunks import NEVER
+from greta.spark.reading.formats import CORRUPT
 from greta.spark.wire.buckets import bucket_keys
 from greta.spark.wire.columns import arrive, depart, neutral
 from greta.spark.wire.packing import chunks, order_by_part, runs
@@ -74,9 +75,9 @@ class Packer:
         if self.spread.types is not None:
             _, codes = self.spread.split(batch.column(self.places[0]).to_numpy())
             table = table.append_column(job.type, self.spread.decoded(codes))
-        good = readable_rows(
-            dict(zip(table.column_names, table.columns, strict=True)), job.time, job.clock, self.bad_records
-        )
+        events = dict(zip(table.column_names, table.columns, strict=True))
+        texts = batch.column(CORRUPT) if CORRUPT in batch.column_names else None
+        good = readable_rows(events, job.time, job.clock, self.bad_records, texts=texts)
         bad = 0
         if good is not None:
             bad = int(len(good) - np.count_nonzero(good))

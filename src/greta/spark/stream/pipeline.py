@@ -12,7 +12,8 @@ from functools import reduce
 from typing import Literal, get_args
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql import types as T  # noqa: N812 - its usual name
 
@@ -23,15 +24,17 @@ from greta.errors import DataError, GretaError, QueryMeaningError
 from greta.lang.nodes import Semantics
 from greta.plan.nodes import Plan
 from greta.spark.compat import transform_with_state
+from greta.spark.reading.formats import CORRUPT
 from greta.spark.reading.times import TimeUnit, with_times
-from greta.spark.sessions.cores import choose_state_partitions
+from greta.spark.sessions.choices import choose_arrow_batches, choose_state
 from greta.spark.stream.behind import WATERMARK, carry_watermark
-from greta.spark.stream.carrier import carry_map, carry_state
+from greta.spark.stream.carrier import carry_state
 from greta.spark.stream.checkpoint import claim, stream_layout
 from greta.spark.stream.graphs import local_directory, remove_at_the_end
 from greta.spark.stream.pack import PACKED_DDL, Packer, Unpacker
 from greta.spark.stream.pending import require_pending_files
 from greta.spark.stream.state import RESULT_DDL, LateEvents, OpenWindows, ParquetLateEvents
+from greta.spark.wire.carrier import carry_map
 from greta.spark.wire.columns import Answer, arrow_schema, declared, finished, named, neutral, opened, outgoing, quoted
 from greta.spark.wire.filters import fractions, useful
 from greta.spark.wire.places import Places, coded_types
@@ -46,9 +49,6 @@ FINAL = "final"
 METRICS = "greta"
 """The name under which a stream reports through Spark's query progress."""
 
-_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_CHANGES = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _EVENT_TIME = "greta_event_time"
 
 
@@ -76,9 +76,9 @@ def aggregate_stream(
 
     ``window_end`` of the rows carries the watermark on: operators of Spark may stand behind them in the same query.
 
-    Sets the session's state store to RocksDB, which stateful Python operators need. Where nobody has set them, also
-    that it stores what a micro-batch changed and no more, and ``spark.sql.shuffle.partitions``: Spark would make 200
-    parts of state and visit each in every micro-batch.
+    Sets the session's state store to RocksDB, which stateful Python operators need, unless a store on RocksDB is set,
+    such as a vendor's. Where nobody has set them, also that it stores what a micro-batch changed and no more, and
+    ``spark.sql.shuffle.partitions``: Spark would make 200 parts of state and visit each in every micro-batch.
 
     Args:
         df: A streaming DataFrame of events.
@@ -115,7 +115,7 @@ def aggregate_stream(
     _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame", hint="use aggregate for a batch")
     df = with_times(opened(df), time, time_unit)
     labels, queries = labelled(query)
-    schema = arrow_schema(df.schema)
+    schema = arrow_schema(T.StructType([field for field in df.schema if field.name != CORRUPT]))
     bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
     names: Sequence[Label | None] = labels or [None]
     for label, job in zip(names, bound, strict=True):
@@ -130,8 +130,8 @@ def aggregate_stream(
     if checkpoint is not None:
         claim(checkpoint, stream_layout(jobs, groups, buckets))
         require_pending_files(checkpoint)
-    _choose_state_store(df.sparkSession)
-    choose_state_partitions(df.sparkSession, buckets * len(groups))
+    choose_arrow_batches(df.sparkSession)
+    choose_state(df.sparkSession, buckets * len(groups))
     remove_at_the_end(df.sparkSession)
     marked = _watermarked(df, time, lateness)
     delay = None if lateness is None else _delay(marked, time)
@@ -153,13 +153,6 @@ def aggregate_stream(
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
     return carry_watermark(finished(rows, common.names, final))
-
-
-def _choose_state_store(spark: SparkSession) -> None:
-    """RocksDB, which writes what a micro-batch changed, and not all of its files, unless somebody has set that."""
-    spark.conf.set(_PROVIDER, _ROCKSDB)
-    if _CHANGES not in spark.conf.getAll:
-        spark.conf.set(_CHANGES, "true")
 
 
 def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:
@@ -201,9 +194,13 @@ def _watermarked(df: DataFrame, time: str, lateness: str | None) -> DataFrame:
         raise DataError(
             f"the stream already has a watermark on {marked[0]}, and lateness would give it another", hint="drop one"
         )
-    if isinstance(kind, T.TimestampType):
-        return df.withWatermark(quoted(time), lateness)
-    return df.withColumn(_EVENT_TIME, _instant(time, kind)).withWatermark(_EVENT_TIME, lateness)
+    instants = isinstance(kind, T.TimestampType)
+    if not instants:
+        df = df.withColumn(_EVENT_TIME, _instant(time, kind))
+    try:
+        return df.withWatermark(quoted(time) if instants else _EVENT_TIME, lateness)
+    except PySparkException as error:
+        raise GretaError(f"lateness {lateness!r} is no length of time", hint="write it as '30 seconds'") from error
 
 
 def _delay(df: DataFrame, time: str) -> int | None:
@@ -220,7 +217,9 @@ def _instant(time: str, kind: T.DataType) -> Column:
         case T.DateType():
             return F.concat(named(time).cast("string"), F.lit("T00:00:00Z")).cast("timestamp")
         case _:
-            return F.timestamp_micros(F.floor(named(time).cast("double") * 1_000_000).cast("bigint"))
+            # What is no time must not move the watermark.
+            micros = F.floor(named(time).cast("double") * 1_000_000).cast("bigint")
+            return F.when(~unreadable(time, kind), F.timestamp_micros(micros))
 
 
 def _packed(
@@ -237,7 +236,9 @@ def _packed(
     places = [spread.column(common, jobs[0].type).alias(name) for common, name in keys.items()]
     # By position: names with dots in them are no names to the function that calls Python.
     columns = [outgoing(name, kinds[name]).alias(f"c{at}") for at, name in enumerate(needed)]
-    selected = _useful(df, jobs).select(*columns, *places)
+    # The text of a record that cannot be read, for the error that stops at it.
+    texts = [F.col(CORRUPT)] if CORRUPT in df.columns and bad_records == "stop" else []
+    selected = _useful(df, jobs).select(*columns, *places, *texts)
     packer = Packer(
         jobs,
         tuple(keys[job.common] for job in jobs),

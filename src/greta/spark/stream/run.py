@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from greta.errors import GretaError, SetupError
@@ -48,7 +49,7 @@ class Status:
     state_rows: int
     state_bytes: int
     late_events: int
-    """All so far, those of runs before this one included."""
+    """All so far; those of runs before this one, too, where their log is at hand."""
     bad_records: int
     rows: int = 0
     """Rows that the batch gave to the sink."""
@@ -114,7 +115,7 @@ class Watch:
             self._finish_batch()
             self.query.stop()
         self.look()
-        failure = self.query.exception()
+        failure = self._failure()
         self._write(
             {
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -125,6 +126,16 @@ class Watch:
         )
         if failure is not None:
             raise explained(failure)
+
+    def _failure(self) -> Exception | None:
+        """What made the query fail, as Spark raises it: what ``exception()`` returns has lost its causes."""
+        failure = self.query.exception()
+        if failure is not None:
+            try:
+                self.query.awaitTermination(1)
+            except StreamingQueryException as raised:
+                return raised
+        return failure
 
     def look(self) -> None:
         """Take in the micro-batches that have ended since the last look."""

@@ -181,7 +181,7 @@ def write_table(place: str, rows: DataFrame, checkpoint: str) -> DataStreamWrite
 
     ``checkpoint`` is the directory that the query will have as its ``checkpointLocation``.
     """
-    table = open_table(place, table_schema(rows.schema))
+    table = open_table(place, table_schema(rows.schema, place))
     table.prepare()
     return rows.writeStream.foreachBatch(_appender(table, stream_name(checkpoint)))
 
@@ -205,13 +205,17 @@ def _appender(table: Table, stream: str) -> Callable[[DataFrame, int], None]:
     return append
 
 
-def table_schema(schema: T.StructType) -> pa.Schema:
-    """The columns of rows as tables have them: instants are in UTC, whatever the session's zone is."""
-    return pa.schema([(field.name, _column_type(field.dataType)) for field in schema.fields])
+def table_schema(schema: T.StructType, output: str) -> pa.Schema:
+    """The columns of rows as an output's table has them: instants are in UTC, whatever the session's zone is."""
+    iceberg = output.partition(":")[0] == "iceberg"
+    return pa.schema([(field.name, _column_type(field.dataType, iceberg=iceberg)) for field in schema.fields])
 
 
-def _column_type(type_: T.DataType) -> pa.DataType:
+def _column_type(type_: T.DataType, *, iceberg: bool) -> pa.DataType:
     match type_:
+        case T.ByteType() | T.ShortType() if iceberg:
+            # Its smallest integer has 32 bits.
+            return pa.int32()
         case T.TimestampType():
             return pa.timestamp("us", "UTC")
         case T.NullType():

@@ -13,10 +13,12 @@ from pyspark.sql import types as T  # noqa: N812 - its usual name
 
 from greta.engine.stream_jobs import readable
 from greta.engine.times import Clock
-from greta.errors import DataError, GretaError
+from greta.errors import DataError, GretaError, visible
 from greta.spark.wire.columns import named
 
 BadRecords = Literal["stop", "skip"]
+_LONGEST = 500
+"""Characters of a record that are shown."""
 
 
 def require_known(bad_records: str) -> None:
@@ -31,10 +33,12 @@ def readable_rows(
     clock: Clock,
     bad_records: BadRecords,
     file: str | None = None,
+    texts: pa.ChunkedArray | None = None,
 ) -> NDArray[np.bool_] | None:
     """Where events have a readable time; None where all have.
 
     With ``"stop"`` an event without one is a ``DataError`` that shows its columns, and its file where one is known.
+    ``texts`` has the text of records that Spark could not read, which is shown instead, and NULL for others.
     """
     column = events[time]
     if not column.null_count and clock.kind == "timestamp":
@@ -45,8 +49,10 @@ def readable_rows(
     if bad_records == "stop":
         at = int(np.argmin(good))
         row: dict[str, Any] = {name: values[at].as_py() for name, values in events.items()}
+        text = None if texts is None else texts[at].as_py()
+        shown = row if text is None else visible(text[:_LONGEST])
         raise DataError(
-            f"{'' if file is None else f'{file}: '}an event has no readable time in column {time!r}: {row}",
+            f"{'' if file is None else f'{file}: '}an event has no readable time in column {time!r}: {shown}",
             hint="mend or remove the record, or skip and count such records with bad_records='skip'",
         )
     return good

@@ -39,6 +39,11 @@ def useful_rows(plans: Sequence[Plan], type_: str, events: Mapping[str, pa.Array
     return None if useful is None or useful.all() else useful
 
 
+def kept_rows(events: dict[str, pa.Array], rows: Rows | None) -> dict[str, pa.Array]:
+    """These rows of the events; all where ``rows`` is None."""
+    return events if rows is None else {name: column.filter(pa.array(rows)) for name, column in events.items()}
+
+
 def _of_some_variable(plans: Sequence[Plan], type_: str, columns: Columns, events: Mapping[str, pa.Array]) -> Rows:
     """Where some variable takes a row: its type is the variable's, and the local predicates hold."""
     takes = variables_by_type(plans)

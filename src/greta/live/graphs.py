@@ -1,0 +1,168 @@
+"""Graphs of a stream, whatever links their events: partitions with results of open windows, read as these end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from greta.kernels.live import Totals
+from greta.live.partitions import Partitions
+from greta.live.program import ENDLESS, Program
+
+Int = NDArray[np.int64]
+
+NEVER = -(2**62)
+_NONE = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Results of some windows: a row per partition and window with a trend."""
+
+    partition: Int
+    window: Int
+    values: NDArray[np.float64]
+    """[row, slot]: additive slots, then extreme ones."""
+
+    keys: dict[int, tuple[Any, ...]]
+    """What the events of each partition agree on: it may be forgotten by now."""
+
+    def without(self, partitions: Int) -> Reading:
+        """The rows of other partitions."""
+        kept = ~np.isin(self.partition, partitions)
+        return Reading(self.partition[kept], self.window[kept], self.values[kept], self.keys)
+
+    def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
+        """(the group of each row, what each group agrees on); attributes are places in keys."""
+        distinct, back = np.unique(self.partition, return_inverse=True)
+        groups: dict[tuple[Any, ...], int] = {}
+        shared = [tuple(self.keys[at][place] for place in attributes) for at in distinct.tolist()]
+        of_partition = [groups.setdefault(key, len(groups)) for key in shared]
+        return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)
+
+
+@dataclass(slots=True)
+class Graph(ABC):
+    """Partitions with the results of their open windows, brought forward by events."""
+
+    program: Program
+    most_bytes: int
+    partitions: Partitions = field(init=False)
+    first: int = field(init=False, default=NEVER)
+    """The first window that has not been returned."""
+    origin: int | None = field(init=False, default=None)
+    """The first event's time, which lengths of time are counted from."""
+
+    @property
+    @abstractmethod
+    def bytes(self) -> int:
+        """Size of all that is kept, about."""
+
+    @property
+    def heap(self) -> NDArray[np.float64]:
+        """The part of its memory that is in use, where a graph has memory that may lie in a file."""
+        return np.empty(0)
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is kept besides partitions and heap."""
+
+    @abstractmethod
+    def restore_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from what ``arrays`` gave."""
+
+    @abstractmethod
+    def _take_in(self, events: pa.Table) -> Int:
+        """Make new events ready; their times, ascending, in the units of ``_run``."""
+
+    @abstractmethod
+    def _run(self, stop: int) -> None:
+        """Link the events before ``stop`` that have not been linked yet."""
+
+    @abstractmethod
+    def _forget(self, partitions: Int, instances: Int) -> None:
+        """Let go of what no open window needs."""
+
+    def _results(self) -> NDArray[np.float64]:
+        """What there is to begin with: no trend, and no extreme."""
+        slots, width = self.program.slots, self.program.width
+        return np.concatenate((np.zeros(slots.adds * width), np.full(slots.maxes * width, -np.inf)))
+
+    @property
+    def base(self) -> int:
+        """The window of the first lane."""
+        return max(self.first, self.program.lowest)
+
+    def _totals(self) -> Totals:
+        return Totals(self.partitions.rows, self.partitions.base, self.partitions.last)
+
+    @property
+    def open_windows(self) -> int:
+        """Windows that have a trend, or may get one."""
+        parts = self.partitions
+        numbers = parts.all_numbers()
+        last = np.minimum(parts.last[numbers], parts.base[numbers] + self.program.width - 1).max(initial=NEVER)
+        return max(0, int(last) - self.base + 1)
+
+    def advance(self, events: pa.Table, until: int) -> list[Reading]:
+        """Take in events in order of time, all before ``until``; the results of windows that end up to it."""
+        readings: list[Reading] = []
+        if events.num_rows:
+            times = self._take_in(events)
+            at = 0
+            while at < len(times):
+                self._open_from(self.program.first_window(int(times[at])), readings)
+                stop = ENDLESS
+                if self.program.slide < ENDLESS:
+                    stop = min(until, (self.first + self.program.width) * self.program.slide)
+                self._run(stop)
+                at = int(np.searchsorted(times, stop))
+        if self.program.slide < ENDLESS:
+            self._open_from(self.program.first_window(until), readings)
+        return readings
+
+    def _open_from(self, window: int, readings: list[Reading]) -> None:
+        """Read and forget the windows before this one."""
+        if window <= self.first:
+            return
+        if self.first > NEVER:
+            readings.append(self.read(self.first, window))
+        self.first = window
+        done, instances = self.partitions.over(window)
+        if len(done) or len(instances):
+            self._forget(done, instances)
+            self.partitions.forget(done, instances)
+
+    def read_open(self) -> Reading:
+        """The results of all open windows, so far."""
+        last = int(self.partitions.last.max(initial=NEVER))
+        return self.read(self.base, last + 1)
+
+    def start(self, window: int) -> None:
+        """Return no window before this one."""
+        self.first = max(self.first, window)
+
+    def read(self, first: int, last: int) -> Reading:
+        """The results of the windows ``[first, last)``."""
+        parts, slots, width = self.partitions, self.program.slots, self.program.width
+        numbers = parts.all_numbers()
+        # Only lanes have results: a stream may be silent for as many windows as it likes.
+        first = max(first, int(parts.base[numbers].min(initial=ENDLESS)))
+        last = min(last, int(parts.base[numbers].max(initial=NEVER)) + width)
+        partition, window, lanes = [_NONE], [_NONE], [_NONE]
+        for w in range(first, last):
+            lane = w - parts.base[numbers]
+            inside = np.flatnonzero((lane >= 0) & (lane < width))
+            alive = inside[parts.rows[numbers[inside], lane[inside]] != 0]
+            partition.append(numbers[alive])
+            lanes.append(lane[alive])
+            window.append(np.full(len(alive), w))
+        rows, lane = np.concatenate(partition), np.concatenate(lanes)
+        values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(slots.adds + slots.maxes)]
+        keys = {at: parts.key[at] for at in np.unique(rows).tolist()}
+        return Reading(rows, np.concatenate(window), values, keys)
