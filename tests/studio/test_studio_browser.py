@@ -210,12 +210,14 @@ def test_the_tour_leads_from_part_to_part_and_is_offered_once(page: Page) -> Non
     page.reload()
     page.wait(lambda: page.all("#result .uplot") and page.all("#events .uplot"))
     page.click("#invitation button")
-    seen = []
-    while page.all(".tour"):
-        seen.append((page.text("#tour-title"), page.find(".toured").get_attribute("id")))
+    # The page marks and unmarks places after it has drawn itself, so each is waited for.
+    titles = set()
+    for place in ("questions", "query", "data", "events", "result", "copy"):
+        page.wait(lambda place=place: [found.get_attribute("id") for found in page.all(".toured")] == [place])
+        titles.add(page.text("#tour-title"))
         page.press("\ue007")
-    assert [place for _, place in seen] == ["questions", "query", "data", "events", "result", "copy"]
-    assert page.all(".toured") == []
+    assert len(titles) == 6
+    page.wait(lambda: page.all(".tour, .toured") == [])
     page.reload()
     page.wait(lambda: page.all("#open-tour"))
     assert page.all("#invitation") == []
