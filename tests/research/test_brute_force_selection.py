@@ -56,3 +56,10 @@ def test_events_with_another_value_in_a_scope_do_not_block_contiguous_trends() -
     assert words(stream("a1 z2 a3", v=[1, 2, 1]), query) == []
     # Here A has a variable outside the scope as well, so a2 belongs to every value's partition.
     assert words(stream("a1 a2 a3", v=[1, 2, 1]), "A x{2} OR SEQ(A y, B) SEMANTICS contiguous WHERE [x.v]") == []
+
+
+def test_a_scope_over_what_all_events_agree_on_changes_no_trend() -> None:
+    events = stream("b1 a2 b3", g=[1, 1, 1])
+    query = "SEQ(A, B) OR B+ SEMANTICS skip-till-next-match WHERE [g]"
+    # a2 is matched, so it lies between b1 and b3, whatever its g is asked for besides.
+    assert words(events, query) == words(events, f"{query} GROUP-BY A.g") == ["A2 B3", "B1", "B3"]

@@ -50,12 +50,13 @@ class Rules:
             for variable, name in named
             if variable is not None
         ]
-        self.scopes = list(dict.fromkeys(scopes))
         unscoped = [part.name for part in agreed if part.variable is None]
         positive = {atom.variable for atom in atoms(query.pattern, negative=False)}
-        scoped = {scope.attribute for scope in self.scopes if scope.variables & positive}
+        scoped = {scope.attribute for scope in scopes if scope.variables & positive}
         grouped = [part.name for part in query.group_by if part.name not in scoped]
         self.common = tuple(dict.fromkeys(unscoped + grouped))
+        # Where all events agree on an attribute, those of some variables have nothing more to agree on.
+        self.scopes = list(dict.fromkeys(scope for scope in scopes if scope.attribute not in self.common))
 
     def resolve(self, name: str) -> frozenset[str]:
         """The variables that a name stands for: the one of this name, else all of the type of this name."""
