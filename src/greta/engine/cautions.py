@@ -14,13 +14,10 @@ import pyarrow.compute as pc
 
 from greta.engine.job import Job
 from greta.engine.prepared import Prepared
-from greta.engine.tables import attribute_type, plain_type
+from greta.engine.tables import plain_type
 from greta.engine.times import epoch_unit, read_as
 from greta.errors import GretaWarning
-from greta.lang.nodes import Attribute, Comparison, Equivalence, Semantics
-from greta.lang.walk import walk
-from greta.plan.cautions import all_templates
-from greta.plan.nodes import AccessPath, AttributeType, Plan
+from greta.plan.nodes import Plan
 
 _SHOWN = 12
 _NEARLY = 0.8
@@ -98,8 +95,8 @@ def equal_times(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
 
 def ordered_text(job: Job, table: pa.Table) -> Iterator[GretaWarning]:
     """An order is asked of text that reads as numbers: as text, '10' comes before '9'."""
-    for name in _ordered(job.plan):
-        if attribute_type(job.schema.field(name).type) is AttributeType.TEXT and _reads_as_numbers(table, name):
+    for name in job.ordered_texts:
+        if _reads_as_numbers(table, name):
             yield GretaWarning(
                 f"{name} is text that reads as numbers, and text is ordered letter by letter: '10' comes before '9'",
                 hint=f"make the column {name} a number first, e.g. by a cast",
@@ -108,7 +105,7 @@ def ordered_text(job: Job, table: pa.Table) -> Iterator[GretaWarning]:
 
 def long_scans(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
     """A condition is decided for each pair of events, and there are so many pairs that it takes minutes."""
-    conditions = list(dict.fromkeys(_decided_pair_by_pair(job.plan)))
+    conditions = job.scanned_conditions
     if not conditions or prepared.table.num_rows**2 < 2 * _MANY_PAIRS:
         return
     pairs = _pairs(job, prepared)
@@ -121,16 +118,6 @@ def long_scans(job: Job, prepared: Prepared) -> Iterator[GretaWarning]:
         hint="say it by comparisons without OR that have one event on each side, let events agree on an attribute "
         "([company]), or shorten the window",
     )
-
-
-def _decided_pair_by_pair(plan: Plan) -> Iterator[str]:
-    """The conditions that no index serves."""
-    if plan.semantics is not Semantics.ANY:
-        return
-    for template in all_templates(plan):
-        for link in template.links:
-            if link.path is AccessPath.GENERAL and not link.equal:
-                yield from map(str, link.residual or (predicate.condition for predicate in link.predicates))
 
 
 def _pairs(job: Job, prepared: Prepared) -> float:
@@ -147,18 +134,6 @@ def _pairs(job: Job, prepared: Prepared) -> float:
 
 def _links(plan: Plan) -> bool:
     return any(template.transitions for template in plan.templates)
-
-
-def _ordered(plan: Plan) -> list[str]:
-    """Attributes whose order matters: compared by < <= > >=, or by MIN and MAX."""
-    names = [measure.compared for measure in plan.measures if measure.compared is not None]
-    for item in plan.query.where:
-        if isinstance(item, Equivalence):
-            continue
-        for node, _ in walk(item):
-            if isinstance(node, Comparison) and node.operator not in ("=", "!="):
-                names += [side.name for side in (node.left, node.right) if isinstance(side, Attribute)]
-    return list(dict.fromkeys(names))
 
 
 def _reads_as_numbers(table: pa.Table, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from greta.engine.codes import Codes, Decoder, as_array, encode, encode_together
 from greta.engine.instants import instants_alike
+from greta.engine.same import Same
 from greta.engine.tables import as_type, contiguous, extreme_type, without_nulls
 from greta.engine.values import evaluate, is_whole, prepare
 from greta.kernels.layout import NOTHING
@@ -170,7 +172,12 @@ def negated(codes: NDArray[Any]) -> NDArray[Any]:
 
 def plain(expression: Expression) -> Expression:
     """The expression without variables: what is computed from one event's attributes."""
-    return rebuilt(expression, lambda leaf: Attribute("", leaf.name) if isinstance(leaf, Attribute) else leaf)
+    return _plain(Same(expression))
+
+
+@lru_cache(maxsize=1024)
+def _plain(same: Same[Expression]) -> Expression:
+    return rebuilt(same.value, lambda leaf: Attribute("", leaf.name) if isinstance(leaf, Attribute) else leaf)
 
 
 def sides(expression: Expression) -> frozenset[bool]:

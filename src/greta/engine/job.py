@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import pyarrow as pa
 
+from greta.engine.same import Same
 from greta.engine.tables import (
     attribute_type,
     extreme_type,
@@ -22,9 +23,10 @@ from greta.engine.tables import (
     schema_of,
 )
 from greta.engine.times import Clock
-from greta.errors import GretaError, QueryMeaningError, QuerySyntaxError, SchemaError, Span
+from greta.errors import GretaError, GretaWarning, QueryMeaningError, QuerySyntaxError, SchemaError, Span
 from greta.lang.nodes import Query
 from greta.plan.analyze import analyze
+from greta.plan.cautions import idle_conditions, ordered_attributes, scanned_conditions
 from greta.plan.measures import Combine, Measure
 from greta.plan.nodes import AttributeType, Finish, Output, Plan
 
@@ -71,22 +73,7 @@ class Job:
         """
         if numbers not in _NUMBERS:
             raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
-        require_column(schema, time, "time", "time")
-        require_column(schema, type, "type", "type")
-        plan = _plan(query, schema)
-        for name in plan.attributes:
-            require_column(schema, name, "attribute", "AS")
-        if len(plan.partitioning.scopes) > _MOST_SCOPES:
-            raise QueryMeaningError(
-                f"{len(plan.partitioning.scopes)} attributes are asked to agree for some variables alone, "
-                f"and {_MOST_SCOPES} is the most",
-                hint="write [a] instead of [A.a] where all events have the attribute",
-            )
-        columns = dict.fromkeys((time, type, *plan.attributes))
-        job = Job(plan, pa.schema([schema.field(name) for name in columns]), time, type, numbers)
-        require_event_types(schema, type)
-        _ = job.clock  # a column that cannot hold times is refused here
-        return job
+        return _bound(query if isinstance(query, str) else Same(query), _Columns(schema), time, type, numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; what follows from them is found out again."""
@@ -102,6 +89,23 @@ class Job:
     def clock(self) -> Clock:
         """How the time column counts."""
         return Clock.of(self.schema.field(self.time).type, self.time)
+
+    @cached_property
+    def idle_conditions(self) -> tuple[GretaWarning, ...]:
+        """A warning for each condition that decides nothing."""
+        return tuple(idle_conditions(self.plan))
+
+    @cached_property
+    def ordered_texts(self) -> tuple[str, ...]:
+        """Attributes of text whose order matters."""
+        ordered = ordered_attributes(self.plan)
+        texts = (name for name in ordered if attribute_type(self.schema.field(name).type) is AttributeType.TEXT)
+        return tuple(texts)
+
+    @cached_property
+    def scanned_conditions(self) -> tuple[str, ...]:
+        """The conditions that no index serves."""
+        return tuple(dict.fromkeys(scanned_conditions(self.plan)))
 
     @cached_property
     def floating(self) -> frozenset[int]:
@@ -230,7 +234,7 @@ def _misfit(plan: Plan, name: str, schema: pa.Schema) -> SchemaError:
 
 def _analyzed(query: Query | str, schema: pa.Schema) -> Plan:
     try:
-        return _remembered(query if isinstance(query, str) else _Same(query), tuple(schema_of(schema).items()))
+        return _remembered(query if isinstance(query, str) else Same(query), tuple(schema_of(schema).items()))
     except SchemaError as error:
         unusable = [f"{field.name} ({field.type})" for field in schema if attribute_type(field.type) is None]
         if unusable:
@@ -238,22 +242,44 @@ def _analyzed(query: Query | str, schema: pa.Schema) -> Plan:
         raise
 
 
-class _Same:
-    """A query as the key of a cache: that object and no other, without a look at all its nodes."""
+class _Columns:
+    """A schema as the key of a cache."""
 
-    __slots__ = ("query",)
+    __slots__ = ("schema",)
 
-    def __init__(self, query: Query) -> None:
-        self.query = query
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.query is other.query
+        return isinstance(other, _Columns) and bool(self.schema.equals(other.schema))
 
     def __hash__(self) -> int:
-        return id(self.query)
+        return hash(tuple(self.schema.names))
 
 
 @lru_cache(maxsize=256)
-def _remembered(query: str | _Same, kinds: tuple[tuple[str, AttributeType], ...]) -> Plan:
-    """Plans are immutable, so calls on a few events each need not plan the same query every time."""
-    return analyze(query.query if isinstance(query, _Same) else query, dict(kinds))
+def _bound(query: str | Same[Query | Plan], columns: _Columns, time: str, type_: str, numbers: Numbers) -> Job:
+    """Jobs are immutable, so calls on a few events each need not bind the same query every time."""
+    schema = columns.schema
+    require_column(schema, time, "time", "time")
+    require_column(schema, type_, "type", "type")
+    plan = _plan(query.value if isinstance(query, Same) else query, schema)
+    for name in plan.attributes:
+        require_column(schema, name, "attribute", "AS")
+    if len(plan.partitioning.scopes) > _MOST_SCOPES:
+        raise QueryMeaningError(
+            f"{len(plan.partitioning.scopes)} attributes are asked to agree for some variables alone, "
+            f"and {_MOST_SCOPES} is the most",
+            hint="write [a] instead of [A.a] where all events have the attribute",
+        )
+    names = dict.fromkeys((time, type_, *plan.attributes))
+    job = Job(plan, pa.schema([schema.field(name) for name in names]), time, type_, numbers)
+    require_event_types(schema, type_)
+    _ = job.clock  # a column that cannot hold times is refused here
+    return job
+
+
+@lru_cache(maxsize=256)
+def _remembered(query: str | Same[Query], kinds: tuple[tuple[str, AttributeType], ...]) -> Plan:
+    """The same for plans: queries over events whose columns are of other types, but of the same kinds, share theirs."""
+    return analyze(query.value if isinstance(query, Same) else query, dict(kinds))

@@ -34,12 +34,14 @@ def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     """Results of a block by (group, window); windows without a trend vanish."""
     values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
     runs = block.runs
-    alive = np.flatnonzero(values.adds[0] != 0)
-    lengths = (runs.last_window - runs.first_window + 1)[alive]
-    require_result(int(lengths.sum()))
-    rows = np.repeat(alive, lengths)
-    step = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    window = runs.first_window[rows] + step
+    rows = np.flatnonzero(values.adds[0] != 0)
+    window, lengths = runs.first_window[rows], (runs.last_window - runs.first_window + 1)[rows]
+    total = int(lengths.sum())
+    require_result(total)
+    if total > len(rows):
+        # A run of windows that hold the same events is a row for each of them.
+        step = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        rows, window = np.repeat(rows, lengths), np.repeat(window, lengths) + step
     group = groups.of_partition[runs.partition[rows]]
     merged = Merged(
         group,

@@ -25,15 +25,17 @@ class Keys:
     count: int
     example: Int
     """Per number: a row that has it."""
+    parts: tuple[NDArray[np.integer], ...] = ()
+    """Per column: a number for each row's value, 0 for NULL too."""
 
 
 def number_keys(columns: list[pa.Array], rows: int, null_is_a_value: bool = False) -> Keys:
     """Number the combinations of values. O(rows)."""
     if not columns:
         return Keys(np.zeros(rows, dtype=np.int32), 1 if rows else 0, np.zeros(1 if rows else 0, dtype=np.int64))
-    combined = np.empty(0, dtype=np.int64)
     null = np.zeros(rows, dtype=bool)
-    size = 1
+    parts: list[NDArray[np.integer]] = []
+    sizes: list[int] = []
     for column in columns:
         encoded = _encoded(column)
         distinct = max(1, len(encoded.dictionary))
@@ -43,13 +45,26 @@ def number_keys(columns: list[pa.Array], rows: int, null_is_a_value: bool = Fals
         elif indices.null_count:
             null |= indices.is_null().to_numpy(zero_copy_only=False)
             indices = pc.fill_null(indices, 0)
-        numbers = indices.to_numpy(zero_copy_only=False)
-        combined = numbers.astype(np.int64) if size == 1 else combined * distinct + numbers
+        parts.append(indices.to_numpy(zero_copy_only=False))
+        sizes.append(distinct)
+    return _combined(parts, sizes, null)
+
+
+def join_keys(keys: Keys, places: list[int], rows: Int) -> Keys:
+    """Number the combinations that some rows have of some of the columns that keys were made of."""
+    parts = [keys.parts[place][rows] for place in places]
+    return _combined(parts, [int(part.max(initial=0)) + 1 for part in parts], np.zeros(len(rows), dtype=bool))
+
+
+def _combined(parts: list[NDArray[np.integer]], sizes: list[int], null: NDArray[np.bool_]) -> Keys:
+    """Keys of rows that have a number below each of the sizes; NULL where ``null`` says so."""
+    combined, size = parts[0].astype(np.int64), sizes[0]
+    for part, distinct in zip(parts[1:], sizes[1:], strict=True):
+        combined = combined * distinct + part
         size *= distinct
         if size > 2**31:
             combined, size = _renumber(combined)
-    codes, count, example = _dense(combined, null, size)
-    return Keys(codes, count, example)
+    return Keys(*_dense(combined, null, size), tuple(parts))
 
 
 def _encoded(column: pa.Array) -> pa.Array:

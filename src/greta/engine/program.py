@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 import numpy as np
@@ -12,18 +13,23 @@ from numpy.typing import NDArray
 from greta.engine.codes import Codes
 from greta.engine.operands import EventArrays
 from greta.engine.residuals import OPERATORS, Residuals
+from greta.engine.same import Same
 from greta.kernels.layout import (
+    BEGIN_FIRST,
     BOTH_SIDES,
     BOX,
+    CLIP,
     DIFFERS,
     EQUALS,
     FREE,
     GREATER,
     GREATER_EQUAL,
+    IN_FIRST,
     INDEX_COLUMNS,
     LEAF,
     LESS,
     LESS_EQUAL,
+    OUT_LAST,
     PREFIX,
     RANK_COLUMNS,
     SCAN,
@@ -36,7 +42,7 @@ from greta.kernels.layout import (
     Steps,
 )
 from greta.plan.flows import Flow, Op, Step, Weight
-from greta.plan.nodes import AccessPath, Link, State, Template
+from greta.plan.nodes import AccessPath, Link, Template
 
 Int = NDArray[np.int64]
 
@@ -87,51 +93,22 @@ class _Template:
         One index per (source state, link): transitions that leave a state under the same conditions share it.
         """
         template = self.template
-        states = template.states
         links = [self._link(link) for link in template.links]
-        by_variable: list[list[int]] = [[] for _ in range(64)]
-        for state in states:
-            by_variable[self.compiler.variables[state.variable]].append(state.index)
-        indexes: dict[tuple[int, int], int] = {}
-        incoming: list[list[int]] = [[] for _ in states]
-        outgoing: list[list[int]] = [[] for _ in states]
-        for transition in template.transitions:
-            key = (transition.source, transition.link)
-            if key not in indexes:
-                indexes[key] = len(indexes)
-                outgoing[transition.source].append(indexes[key])
-            incoming[transition.target].append(indexes[key])
-        states_ptr, states_flat = to_slices(by_variable)
-        in_ptr, in_flat = to_slices(incoming)
-        out_ptr, out_flat = to_slices(outgoing)
+        shape = _shape(Same(template), tuple(self.compiler.variables.items()))
         compare_ptr, compare_flat = to_slices([link.comparisons for link in links])
         steps: list[list[int]] = []
         spans = encode_steps(self.compiler, flow, template.variables, steps)
-        clips = {clip: at for at, clip in enumerate(clip_sets(template))}
-        state_rows = [
-            [
-                state.start,
-                state.end,
-                state.seen,
-                clips[state.clips],
-                in_ptr[at],
-                in_ptr[at + 1],
-                out_ptr[at],
-                out_ptr[at + 1],
-                *spans[state.variable],
-            ]
-            for at, state in enumerate(states)
-        ]
-        index_rows = [
-            [links[link].kind, link, source, self._bit(states[source]), links[link].rank] for source, link in indexes
-        ]
+        state_rows = shape.states.copy()
+        for at, state in enumerate(template.states):
+            state_rows[at, BEGIN_FIRST:STATE_COLUMNS] = spans[state.variable]
+        index_rows = [[links[link].kind, link, source, bit, links[link].rank] for (source, link), bit in shape.indexes]
         return Automaton(
             States(
-                ptr=states_ptr,
-                entered=states_flat,
-                state=to_matrix(state_rows, STATE_COLUMNS),
-                incoming=in_flat,
-                outgoing=out_flat,
+                ptr=shape.ptr,
+                entered=shape.entered,
+                state=state_rows,
+                incoming=shape.incoming,
+                outgoing=shape.outgoing,
                 indexes=to_matrix(index_rows, INDEX_COLUMNS),
                 rank=to_matrix(self.rank_comparisons, RANK_COLUMNS),
             ),
@@ -146,9 +123,6 @@ class _Template:
             start_and_steps(flow, steps),
             Slots(flow.adds, flow.maxes, flow.carried_adds, flow.carried_maxes),
         )
-
-    def _bit(self, state: State) -> int:
-        return self.compiler.variables[state.variable]
 
     def _link(self, link: Link) -> _Link:
         compiler = self.compiler
@@ -194,6 +168,49 @@ class _Template:
         if entry not in self.rank_comparisons:
             self.rank_comparisons.append(entry)
         return self.rank_comparisons.index(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """What of a template's arrays hangs on the template alone."""
+
+    ptr: Int
+    entered: Int
+    states: Int
+    """Rows of states, without their steps."""
+    incoming: Int
+    outgoing: Int
+    indexes: tuple[tuple[tuple[int, int], int], ...]
+    """(source state, link), and the bit of the source's variable."""
+
+
+@lru_cache(maxsize=512)
+def _shape(same: Same[Template], variables: tuple[tuple[str, int], ...]) -> _Shape:
+    """The states and indexes of a template; ``variables``: each with its bit in masks."""
+    template, bits = same.value, dict(variables)
+    states = template.states
+    by_variable: list[list[int]] = [[] for _ in range(64)]
+    for state in states:
+        by_variable[bits[state.variable]].append(state.index)
+    indexes: dict[tuple[int, int], int] = {}
+    incoming: list[list[int]] = [[] for _ in states]
+    outgoing: list[list[int]] = [[] for _ in states]
+    for transition in template.transitions:
+        key = (transition.source, transition.link)
+        if key not in indexes:
+            indexes[key] = len(indexes)
+            outgoing[transition.source].append(indexes[key])
+        incoming[transition.target].append(indexes[key])
+    clips = {clip: at for at, clip in enumerate(clip_sets(template))}
+    ptr, entered = to_slices(by_variable)
+    in_ptr, in_flat = to_slices(incoming)
+    out_ptr, out_flat = to_slices(outgoing)
+    rows = np.zeros((len(states), STATE_COLUMNS), dtype=np.int64)
+    for at, state in enumerate(states):
+        rows[at, : CLIP + 1] = state.start, state.end, state.seen, clips[state.clips]
+        rows[at, IN_FIRST : OUT_LAST + 1] = in_ptr[at], in_ptr[at + 1], out_ptr[at], out_ptr[at + 1]
+    sources = tuple((key, bits[states[key[0]].variable]) for key in indexes)
+    return _Shape(ptr, entered, rows, in_flat, out_flat, sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ import pyarrow as pa
 from greta.engine.job import Job, Numbers
 from greta.errors import DataError, GretaError, QueryError, SchemaError, warn
 from greta.lang.nodes import Query
-from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 
 QueryLike = Query | str | Plan
@@ -85,7 +84,7 @@ def bind_all(
     for label, query in zip(names, queries, strict=True):
         with naming(label):
             jobs.append(Job.bind(query, schema, time=time, type=type, numbers=numbers))
-            for caution in idle_conditions(jobs[-1].plan):
+            for caution in jobs[-1].idle_conditions:
                 warn(caution.about(label))
     return jobs
 

@@ -55,9 +55,17 @@ class Groups:
 
 def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> Groups:
     """Number the groups of a frame's partitions."""
-    from greta.engine.partitions import number_keys
+    from greta.engine.partitions import join_keys, number_keys
 
     plan = stream.plan
+    common = plan.partitioning.common
+    if plan.group and not scopes and set(plan.group) < set(common):
+        # The partitions' own numbers tell the groups apart.
+        rows = stream.keys.example[frame.common]
+        keys = join_keys(stream.keys, [common.index(name) for name in plan.group], rows)
+        examples = pa.array(rows[keys.example])
+        taken = {name: contiguous(stream.columns.table.column(name).take(examples)) for name in plan.group}
+        return Groups(keys.codes.astype(np.int64), taken, whole=False)
     scoped = {scope.attribute for scope in plan.partitioning.scopes}
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
     values: dict[str, pa.Array] = {}

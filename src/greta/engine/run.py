@@ -196,6 +196,12 @@ class Execution:
         used = np.flatnonzero(counts)
         if not len(used):
             return
+        per_event = 0 if self.plan.window is None else self.plan.window.per_event
+        # A block's cost below is never more than this.
+        most_windows = (len(self.time) + len(used)) * per_event * templates
+        if len(self.time) / _BLOCK_EVENTS + most_windows / _BLOCK_WINDOWS < 1:
+            yield used
+            return
         cost = counts[used].astype(np.float64) / _BLOCK_EVENTS
         if self.plan.window is not None:
             first = self.time[self.frame.offsets[used]]
@@ -238,7 +244,7 @@ class Execution:
             flow = prepared.flows[template]
             results = self._compute(template, runs, prepared, blank)
             adds = _numbers(results.words, flow.adds, blank)
-            if prepared.double:
+            if prepared.double and not np.isfinite(results.words).all():
                 # An infinite count still has a finite average, and ∞ - ∞ some value: compute again with exponents.
                 infinite = ~np.isfinite(results.words) if self.plan.needs_magnitudes else np.isnan(results.words)
                 infinite = infinite.any(axis=1)
@@ -314,10 +320,12 @@ class Execution:
         pays = double and self.stretches and _are_long(lanes)
         if pays and propagate_stretches(automaton, events, lanes, partitions, _TICK_BYTES, results):
             return
-        held = int(np.diff(self.frame.offsets)[partitions].sum())
-        width = blank.width if isinstance(blank, Broad) else 1
-        number_bytes = 8 * width * (automaton.slots.carried_adds + automaton.slots.carried_maxes)
-        at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
+        at_once = 1
+        if self.plan.window is not None and self.plan.window.per_event > 1:
+            held = int(np.diff(self.frame.offsets)[partitions].sum())
+            width = blank.width if isinstance(blank, Broad) else 1
+            number_bytes = 8 * width * (automaton.slots.carried_adds + automaton.slots.carried_maxes)
+            at_once = _lanes_at_once(automaton, lanes, held, number_bytes, self.most_ties)
         if at_once == 1 and double:
             propagate_singly(automaton, events, lanes, partitions, results)
         else:

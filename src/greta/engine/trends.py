@@ -19,7 +19,6 @@ from greta.engine.walks import Trend, Walks
 from greta.errors import GretaError, QueryError, QueryMeaningError, did_you_mean, warn
 from greta.lang.nodes import Aggregate, Query, ReturnAttribute, ReturnValue, TrendAggregate
 from greta.lang.parser import parse
-from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 
 WORDS = ("sample", "first", "longest")
@@ -69,7 +68,7 @@ def trends(
     table = to_table(events)
     jobs = bind_picking(query, table.schema, n=n, pick=pick, time=time, type=type)
     job = jobs[0]
-    for caution in (*idle_conditions(job.plan), *cautions(job, Prepared(job, table.select(list(job.columns))))):
+    for caution in (*job.idle_conditions, *cautions(job, Prepared(job, table.select(list(job.columns))))):
         warn(caution)
     return walked(table, jobs, n=n, pick=pick, window=window, group=group, seed=seed)
 

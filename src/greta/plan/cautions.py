@@ -1,4 +1,4 @@
-"""Plan → warnings about conditions that decide nothing: they can never hold, or always do."""
+"""Plan → warnings about conditions that decide nothing, and what other warnings must know of a plan."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from greta.errors import GretaWarning
-from greta.lang.nodes import Attribute, Comparison, ComparisonOperator, Equivalence, Expression, Number, Text
+from greta.lang.nodes import (
+    Attribute,
+    Comparison,
+    ComparisonOperator,
+    Equivalence,
+    Expression,
+    Number,
+    Semantics,
+    Text,
+)
 from greta.lang.printer import print_expression
 from greta.lang.walk import walk
 from greta.plan.conditions import attributes, conjuncts, constant, rebuilt
-from greta.plan.nodes import Plan, Template
+from greta.plan.nodes import AccessPath, Plan, Template
 
 _WAYS: dict[ComparisonOperator, set[int]] = {
     "<": {-1}, "<=": {-1, 0}, "=": {0}, ">=": {0, 1}, ">": {1}, "!=": {-1, 1},
@@ -86,6 +95,28 @@ def _repeated(plan: Plan) -> set[str]:
             if source.variable == target.variable:
                 names |= {source.variable, source.event_type}
     return names
+
+
+def scanned_conditions(plan: Plan) -> Iterator[str]:
+    """The conditions that no index serves."""
+    if plan.semantics is not Semantics.ANY:
+        return
+    for template in all_templates(plan):
+        for link in template.links:
+            if link.path is AccessPath.GENERAL and not link.equal:
+                yield from map(str, link.residual or (predicate.condition for predicate in link.predicates))
+
+
+def ordered_attributes(plan: Plan) -> list[str]:
+    """Attributes whose order matters: compared by < <= > >=, or by MIN and MAX."""
+    names = [measure.compared for measure in plan.measures if measure.compared is not None]
+    for item in plan.query.where:
+        if isinstance(item, Equivalence):
+            continue
+        for node, _ in walk(item):
+            if isinstance(node, Comparison) and node.operator not in ("=", "!="):
+                names += [side.name for side in (node.left, node.right) if isinstance(side, Attribute)]
+    return list(dict.fromkeys(names))
 
 
 def all_templates(plan: Plan) -> Iterator[Template]:

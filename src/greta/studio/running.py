@@ -19,7 +19,6 @@ from greta.engine.cautions import equal_times, ordered_text, small_units
 from greta.engine.job import Job, Numbers
 from greta.engine.prepared import Prepared
 from greta.errors import on_one_line
-from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Window
 from greta.studio import sources
 
@@ -99,7 +98,7 @@ def _stretch(events: pa.Table, job: Job, low: Any, high: Any) -> pa.Table:
 
 def _notes(events: pa.Table, job: Job) -> list[str]:
     """What explains a result without the rows one hoped for, or with other rows."""
-    doubts = [*idle_conditions(job.plan), *ordered_text(job, events)]
+    doubts = [*job.idle_conditions, *ordered_text(job, events)]
     if len(events):
         prepared = Prepared(job, events)
         doubts += [*small_units(job, prepared), *equal_times(job, prepared)]

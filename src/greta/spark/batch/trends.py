@@ -22,7 +22,6 @@ from greta.engine.tables import to_table
 from greta.engine.trends import bind_picking, walked
 from greta.errors import GretaError, warn
 from greta.lang.nodes import Query
-from greta.plan.cautions import idle_conditions
 from greta.plan.nodes import Plan
 from greta.spark.batch.pipeline import aggregate
 from greta.spark.compat import to_arrow
@@ -79,7 +78,7 @@ def trends(
     df = with_times(opened(df), time, time_unit)
     schema = arrow_schema(df.schema)
     job, _ = bind_picking(query, schema, n=n, pick=pick, time=time, type=type)
-    for caution in idle_conditions(job.plan):
+    for caution in job.idle_conditions:
         warn(caution)
 
     def shown(events: DataFrame, asked: Query | str | Plan, start: object = None) -> pa.Table:
