@@ -28,7 +28,7 @@ from greta.lang.nodes import Query
 from greta.plan.analyze import analyze
 from greta.plan.cautions import idle_conditions, ordered_attributes, scanned_conditions
 from greta.plan.measures import Combine, Measure
-from greta.plan.nodes import AttributeType, Finish, Output, Plan
+from greta.plan.nodes import AttributeType, Output, Plan
 
 if TYPE_CHECKING:
     from greta.engine.frames import Cut
@@ -133,7 +133,7 @@ class Job:
         compared = self.plan.measures[first].compared
         if compared is not None:
             return self._extreme_type(compared)
-        counted = output.finish not in (Finish.MEAN, Finish.DEVIATION) and first not in self.floating
+        counted = not output.finish.is_quotient and first not in self.floating
         return pa.string() if self.numbers == "exact" and counted else pa.float64()
 
     @cached_property

@@ -148,7 +148,7 @@ class _Rows:
             return decode_extremes(self.job.plan.measures[first], self.merged.maxes[first], self.decoders[first])
         values, valid = self._values(output)
         whole = self.job.numbers == "exact" and first not in self.job.floating
-        if whole and output.finish not in (Finish.MEAN, Finish.DEVIATION):
+        if whole and not output.finish.is_quotient:
             shown = _digits(np.where(valid, values, 0))
         else:
             shown = doubles(values)

@@ -70,6 +70,8 @@ class Chunk(NamedTuple):
     """The event that ranks are counted from."""
     required: int
     """The scopes that a trend must have met to belong to the partition."""
+    free_row: int
+    """The first row of the arena that no index needs: vertices of the current tick lie from here on."""
 
 
 def new_extra(automaton: Automaton, operands: Operands, mask: NDArray[np.uint64], events: int) -> Extra | None:

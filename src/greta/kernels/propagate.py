@@ -159,8 +159,8 @@ def _propagate_singly(
                 arena = room_for_one(capacity, slots)
             arena.store[: used * slots.adds] = 0.0
             arena.maxima[: used * slots.maxes] = -np.inf
-            chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]])
-            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest, trace)
+            chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]], used)
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, goal.latest, trace)
             for slot in range(slots.adds):
                 results.words[window, slot] = arena.store[slot]
             for slot in range(slots.maxes):
@@ -209,8 +209,8 @@ def _propagate(
                 rows = room(goal.blank, results.maxima, capacity, width, slots)
             clear_rows(rows, used, stop - window)
             _carry(rows.store, width, window, stop, goal.carried, _INTO)
-            chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]])
-            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, used, goal.latest, trace)
+            chunk = Chunk(window, stop, first, last, origin, events.required[partitions[k]], used)
+            sweep(rows, way, events, weights, ranks, extra, area.tick, chunk, goal.latest, trace)
             _carry(rows.store, width, window, stop, goal.carried, _BACK)
             _write(rows.store, rows.maxima, width, slots, window, stop, results)
             if overflowed(rows.store):

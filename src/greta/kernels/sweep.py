@@ -99,11 +99,10 @@ def sweep(
     extra: Extra | None,
     tick: Tick,
     chunk: Chunk,
-    free_row: int,
     latest: NDArray[np.float64],
     trace: Trace,
 ) -> None:
-    """Read the events of a chunk once for its windows; row 0 collects the results, rows from ``free_row`` on are free.
+    """Read the events of a chunk once for its windows; row 0 collects the results.
 
     If ``latest`` is not empty it receives, per event, the largest first extreme of a trend that ends there; a ``trace``
     with room receives every vertex.
@@ -111,7 +110,7 @@ def sweep(
     states, steps, base = way.states, way.steps, way.base
     state_of, incoming, outgoing = states.state, states.incoming, states.outgoing
     time, masks = events.time, events.mask
-    origin = chunk.origin
+    origin, free_row = chunk.origin, chunk.free_row
     tick.lows[:] = chunk.window
     tick.highs[:] = chunk.window
     i = chunk.first

@@ -95,6 +95,14 @@ def _words(variable: str | None, attribute: str | None) -> list[str]:
 
 ValueFunction = Literal["COUNT", "SUM", "MIN", "MAX", "FIRST", "LAST", "DURATION"]
 TrendFunction = Literal["MIN", "MAX", "SUM", "AVG", "STDDEV"]
+TREND_WORDS: dict[TrendFunction, str] = {
+    "MIN": "the smallest",
+    "MAX": "the largest",
+    "SUM": "the sum of the",
+    "AVG": "the average",
+    "STDDEV": "the standard deviation of the",
+}
+"""What each gives of a value of trends, in words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,8 @@ def read_aggregate(function: str, star: bool, measure: Measure | None, span: Spa
             raise QuerySyntaxError(
                 f"{function} does not aggregate values of trends",
                 span=span,
-                hint="COUNT(*) counts the trends; MIN, MAX, SUM, AVG and STDDEV take a value of each: MAX(COUNT(*))",
+                hint=f"COUNT(*) counts the trends; {', '.join(TREND_FUNCTIONS[:-1])} and {TREND_FUNCTIONS[-1]} take a "
+                "value of each: MAX(COUNT(*))",
             )
         return TrendAggregate(function, _parts(function, measure, span), span)
     if function not in EVENT_FUNCTIONS:

@@ -12,6 +12,7 @@ from enum import Enum
 
 from greta.errors import NOWHERE, Span
 from greta.lang.expressions import (
+    TREND_WORDS,
     Aggregate,
     AggregateFunction,
     And,
@@ -49,6 +50,7 @@ from greta.lang.patterns import (
 )
 
 __all__ = [
+    "TREND_WORDS",
     "Aggregate",
     "AggregateFunction",
     "And",

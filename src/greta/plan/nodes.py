@@ -224,6 +224,11 @@ class Finish(Enum):
     EXTREME = "extreme"
     """(measure): NULL where no value was met."""
 
+    @property
+    def is_quotient(self) -> bool:
+        """Whether numbers are divided: the result is a double, though they may be exact or beyond its range."""
+        return self in (Finish.MEAN, Finish.DEVIATION)
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -287,7 +292,7 @@ class Plan:
     @property
     def needs_magnitudes(self) -> bool:
         """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
-        quotient = any(output.finish in (Finish.MEAN, Finish.DEVIATION) for output in self.outputs)
+        quotient = any(output.finish.is_quotient for output in self.outputs)
         judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
         return quotient or bool(self.computed) or judged
 

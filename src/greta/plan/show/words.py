@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from greta.lang.nodes import (
+    TREND_WORDS,
     Aggregate,
     And,
     Arithmetic,
@@ -63,14 +64,6 @@ _COMPARED = {
 
 _AGGREGATED = {"MIN": "the smallest", "MAX": "the largest", "SUM": "the sum of", "AVG": "the average of"}
 
-
-_OVER_TRENDS = {
-    "MIN": "the smallest",
-    "MAX": "the largest",
-    "SUM": "the sum of the",
-    "AVG": "the average",
-    "STDDEV": "the standard deviation of the",
-}
 
 _OF_TREND = {"SUM": "total", "MIN": "lowest", "MAX": "highest", "FIRST": "first", "LAST": "last"}
 
@@ -186,7 +179,7 @@ def trend_aggregate(node: TrendAggregate) -> str:
     first, *others = node.parts
     value = f"{'minus ' * first.negative}{_value_part(first)}"
     value += "".join(f" {'minus' if part.negative else 'plus'} {_value_part(part)}" for part in others)
-    return f"{_OVER_TRENDS[node.function]} {value} in a trend"
+    return f"{TREND_WORDS[node.function]} {value} in a trend"
 
 
 def returned(item: ReturnValue, counted: str = "trends") -> str:
