@@ -90,7 +90,10 @@ def _float_codes(array: pa.Array) -> Codes:
 def double_codes(numbers: NDArray[np.float64]) -> Codes:
     """Integers in the order of the doubles."""
     bits = (numbers + 0.0).view(np.int64)  # -0.0 and 0.0 are one value
-    return np.asarray(bits ^ ((bits >> 63) & np.int64(2**63 - 1)))
+    codes = bits >> 63
+    codes &= np.int64(2**63 - 1)
+    codes ^= bits
+    return codes
 
 
 def _decode_floats(codes: Codes) -> pa.Array:

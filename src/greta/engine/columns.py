@@ -101,10 +101,7 @@ class Columns:
         """
         if (name, double) not in self._extremes:
             array = self.attribute(name)
-            codes, decode = encode(array)
-            compared: NDArray[Any] = codes
-            if double:
-                compared, decode = _in_doubles(array, codes, decode)
+            compared, decode = _in_doubles(array) if double else encode(array)
             type_ = extreme_type(self.table.schema.field(name).type)
             self._extremes[name, double] = compared, _converting(decode, type_)
         return self._extremes[name, double]
@@ -133,17 +130,21 @@ class Columns:
         return None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
 
 
-def _in_doubles(values: pa.Array, codes: Codes, decode: Decoder) -> tuple[NDArray[np.float64], Decoder]:
+def _in_doubles(values: pa.Array) -> tuple[NDArray[np.float64], Decoder]:
     """Values, or their ranks, as doubles without a loss."""
-    null = codes == NOTHING
     if pa.types.is_floating(values.type):
         plain = without_nulls(values, -np.inf)
-        if np.isfinite(plain[~null]).all():
+        # Of those that are not finite, all are NULL.
+        if np.count_nonzero(np.isfinite(plain)) + values.null_count == len(plain):
             return plain, lambda numbers: pa.array(numbers, type=pa.float64())
     elif pa.types.is_integer(values.type):
         whole = without_nulls(values, 0)
         if abs(int(whole.max(initial=0))) <= _EXACT and abs(int(whole.min(initial=0))) <= _EXACT:
-            return np.where(null, -np.inf, whole), lambda numbers: pa.array(numbers.astype(np.int64))
+            doubles = whole.astype(np.float64)
+            doubles[without_nulls(values.is_null(), value=False)] = -np.inf
+            return doubles, lambda numbers: pa.array(numbers.astype(np.int64))
+    codes, decode = encode(values)
+    null = codes == NOTHING
     ranked = np.unique(codes[~null])
     ranks = np.where(null, -np.inf, np.searchsorted(ranked, codes)).astype(np.float64)
     return ranks, lambda numbers: decode(ranked[numbers.astype(np.int64)] if len(ranked) else codes[:0])

@@ -115,11 +115,10 @@ def order_events(time: Int, keys: Keys) -> tuple[Int, Int]:
 def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: bool) -> Frame:
     """The rows that may take one of the variables, still by partition and time; ``mask`` is by place in the order."""
     taken = mask & np.uint64(variables)
-    if not keep_all:
+    if not keep_all and np.count_nonzero(taken) < len(taken):
         places = np.flatnonzero(taken)
-        if len(places) < len(taken):
-            offsets = np.searchsorted(places, offsets)
-            order, taken = order[places], taken[places]
+        offsets = np.searchsorted(places, offsets)
+        order, taken = order[places], taken[places]
     count = len(offsets) - 1
     return Frame(
         offsets,

@@ -52,7 +52,8 @@ _MOST_FREE_LANES = 4096
 _TICK_BYTES = 256 * 1024 * 1024
 """What the vertices of one time may take."""
 _WORTH_SHARING = 1.5
-_CACHE = 768 * 1024
+_CACHE = 6 * 1024 * 1024
+"""What the numbers of windows that are computed together may take."""
 _LONG_WINDOW = 150
 """Events of a window that take about as long by themselves as a stretch takes to become part of others."""
 _BLOCK_EVENTS = 2_000_000

@@ -194,7 +194,8 @@ class Extreme(Measure):
 class Bound(Measure):
     """The highest low, ``MAX(MIN(E.a))``; with ``lowest_high`` its mirror image, ``MIN(MAX(E.a))``.
 
-    Two slots: the highest low among trends that have a value, and whether there are trends without one.
+    Two slots: the highest low among trends that have a value, and whether there are trends without one; the first
+    alone where every event has a value.
     """
 
     variables: frozenset[str]
@@ -225,11 +226,16 @@ class Bound(Measure):
 
     def weave(self, builder: FlowBuilder) -> int:
         """A value lowers the lows of trends that have one, and is the low of those that had none."""
-        slot, without = builder.max_slot(self), builder.max_slot((self, "without"))
+        slot, code, guard = builder.max_slot(self), Code(self.attribute, self.sign), builder.guard([self.attribute])
+        if guard is None and builder.variables <= self.variables:
+            # Every trend has a value from its start, which no earlier low makes higher.
+            for variable in sorted(builder.variables):
+                builder.at_start(variable, Step(Op.RAISE, slot, 0, code))
+                builder.at_part(variable, Step(Op.LOWER, slot, slot, code))
+            return slot
+        without = builder.max_slot((self, "without"))
         builder.start_maxes.add(without)
-        code = Code(self.attribute, self.sign)
         for variable in sorted(self.variables & builder.variables):
-            guard = builder.guard([self.attribute])
             builder.at_part(variable, Step(Op.LOWER, slot, slot, code, guard))
             builder.at_part(variable, Step(Op.RAISE_IF, slot, without, code, guard))
             builder.at_part(variable, Step(Op.CLEAR, without, 0, None, guard))
