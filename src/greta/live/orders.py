@@ -16,11 +16,10 @@ from greta.engine.codes import are_plain, encode_together
 from greta.engine.columns import Columns
 from greta.engine.instants import instants_alike
 from greta.engine.job import Job
-from greta.engine.tables import attribute_type
+from greta.engine.tables import attribute_type, plain_type
 from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
 from greta.lang.nodes import Expression
-from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
 Int = NDArray[np.int64]
@@ -135,8 +134,11 @@ def _strange_links(job: Job) -> str | None:
 
 def _strange_numbers(job: Job) -> str | None:
     measures = job.plan.measures
-    if job.numbers == "exact" and not all(isinstance(measure, Trends | Events) for measure in measures):
-        return "exact values other than counts are computed with any number of digits"
+    if job.numbers == "exact":
+        for name in (name for measure in measures for name in measure.summed):
+            type_ = plain_type(job.schema.field(name).type)
+            if pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
+                return f"exact values of {name} may have more digits than doubles"
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type
