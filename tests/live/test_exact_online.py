@@ -1,4 +1,4 @@
-"""Exact numbers of streams: in doubles while these have all digits, else from events; digit by digit those of a batch."""
+"""Exact numbers of streams: doubles while these have all digits, else computed from events; equal to a batch."""
 
 from __future__ import annotations
 

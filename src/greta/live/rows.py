@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder
-from greta.engine.job import Job
 from greta.engine.merging import merge
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged
