@@ -14,6 +14,7 @@ from greta.engine.partials import write_partials
 from greta.engine.results import Merged
 from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.kernels.layout import NOTHING
+from greta.live.changes import among, cell_of
 from greta.live.graphs import Reading
 from greta.live.kept import Kept
 from greta.live.keys import key_column
@@ -30,25 +31,22 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
     """
     tables = []
     for reading in readings:
-        beyond = _beyond(program, reading)
+        beyond = are_beyond(program, reading)
         if beyond.any():
             assert kept is not None
             again = np.unique(reading.partition[beyond])
             keys = [reading.keys[at] for at in again.tolist()]
             first, last = int(reading.window.min()), int(reading.window.max()) + 1
-            tables.append(kept.partials(first, last, keys))
+            rows = kept.partials(first, last, keys)
+            # Of groups that were not read as a whole, what was computed from events would be a part.
+            tables.append(among(rows, _cells(program, reading), cell_of(program.job)))
             reading = reading.without(again)
         tables.append(_partials(program, reading))
     return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
 
 
-def are_beyond(program: Program, readings: list[Reading]) -> bool:
-    """Whether some of the windows have to be computed from their events."""
-    return any(_beyond(program, reading).any() for reading in readings)
-
-
-def _beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
-    """Where numbers must be computed in a wider form."""
+def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
+    """Which results do not fit doubles, and have to be computed from their events."""
     job, values = program.job, reading.values
     doubles = values[:, : program.slots.adds]
     beyond = np.zeros(len(values), dtype=bool)
@@ -82,6 +80,12 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
         if measure.compared is not None
     }
     return write_partials(job, merged, attributes, ways)
+
+
+def _cells(program: Program, reading: Reading) -> pa.Table:
+    """The groups and windows of a reading, as partial rows without values."""
+    values = np.zeros_like(reading.values)
+    return _partials(program, Reading(reading.partition, reading.window, values, reading.keys))
 
 
 def _integers(column: NDArray[np.float64]) -> NDArray[np.int64]:
