@@ -105,6 +105,12 @@ class OpenQueries:
         """Per query: what is kept."""
         return [windows.figures() for windows in self.windows]
 
+    def at_close(self) -> tuple[str, ...]:
+        """Per query that is never online: why."""
+        from greta.live.choice import why_not
+
+        return tuple(why for job in self.jobs if (why := why_not(job)) is not None)
+
     def _relevant(self, ready: tuple[pa.Table, Int] | None) -> list[pa.Table]:
         if ready is None:
             return [job.schema.empty_table() for job in self.jobs]

@@ -215,6 +215,11 @@ class Stream:
         )
 
     @property
+    def at_close(self) -> tuple[str, ...]:
+        """Per query whose windows are computed when they end, whatever its events are: why; none before these came."""
+        return () if self._bound is None else self._bound[1].at_close()
+
+    @property
     def schema(self) -> pa.Schema | None:
         """The columns of the rows; None before the columns of the events are known."""
         return None if self._bound is None else self._bound[1].nothing.schema
