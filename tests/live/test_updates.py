@@ -121,27 +121,26 @@ def test_an_update_reads_the_partitions_of_its_events(monkeypatch: pytest.Monkey
 
 def test_sums_of_a_group_are_those_of_its_partitions_as_they_come_and_go() -> None:
     draw, shape = np.random.default_rng(4), Shape(2, 3, 4, (0, 1, 2))
-    sums, here = Sums(shape, 10), {}
-    for base in (10, 10, 11, 11, 13, 13, 20):
-        if base > sums.base:
-            gone = [key for key in here if draw.random() < 0.3]
-            for key, row in here.items():
-                lanes = np.concatenate((row.reshape(3, 4), shape.empty.reshape(3, 4)), axis=1)
-                here[key] = lanes[:, base - sums.base :][:, :4].reshape(-1) if base < 20 else shape.empty
-            for key in gone:
-                # Partitions are let go of when all their windows are closed.
-                sums.put([key], shape.empty[None])
-                del here[key]
-            sums.let_go(base, here)
+    sums, first, here = Sums(shape, 10), 10, dict[tuple[int, ...], Any]()
+    for base in (10, 10, 11, 11, 13, 13, 14, 15, 20, 20):
+        for key, row in here.items():
+            lanes = np.concatenate((row.reshape(3, 4), shape.empty.reshape(3, 4)), axis=1)
+            here[key] = lanes[:, min(base - first, 4) :][:, :4].reshape(-1)
+        first = base
+        # Partitions are let go of when all their windows are closed.
+        here = {key: row for key, row in here.items() if row[:4].any()}
+        sums.let_go(here)
         keys = [(int(number),) for number in draw.choice(30, 9, replace=False)]
-        values = draw.integers(1, 9, (9, 12)).astype(float)
-        lanes, found = sums.put(keys, values)
-        here |= dict(zip(keys, values, strict=True))
-        every = np.stack(list(here.values()))
-        expected = np.concatenate((every[:, :8].sum(axis=0), every[:, 8:].max(axis=0))).reshape(3, 4)
-        assert lanes.tolist() == [0, 1, 2, 3]
-        assert (found == expected.T).all()
-    assert not len(sums.put(keys, values)[0])
+        values = draw.integers(1, 9, (9, 3, 4)).astype(float)
+        values[:, :2, 2 + int(draw.integers(2)) :] = 0
+        values[:, 2, 2:] = -np.inf
+        lanes, found = sums.put(base, keys, values.reshape(9, 12))
+        here |= dict(zip(keys, values.reshape(9, 12), strict=True))
+        every = np.stack(list(here.values())).reshape(-1, 3, 4)
+        expected = np.concatenate((every[:, :2].sum(axis=0), every[:, 2:].max(axis=0)))
+        assert lanes.tolist() == np.flatnonzero(expected[0]).tolist()
+        assert (found == expected[:, lanes].T).all()
+        assert not len(sums.put(base, keys, values.reshape(9, 12))[0])
     assert len(sums.nodes) <= 64
 
 

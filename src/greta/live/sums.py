@@ -55,7 +55,7 @@ class Sums:
 
     shape: Shape
     base: int
-    """The window of the first lane, in all rows."""
+    """The window of the first lane, in all rows; they are moved when they are next written to."""
     places: dict[Key, int] = field(default_factory=dict)
     """Partition → its leaf."""
     unused: list[int] = field(default_factory=lambda: [0])
@@ -69,11 +69,12 @@ class Sums:
     def _leaves(self) -> int:
         return len(self.nodes) // 2
 
-    def put(self, keys: Sequence[Key], values: Double) -> tuple[Int, Double]:
-        """Give partitions new values; the lanes in which the sum is not as it was told, and its values in them.
+    def put(self, base: int, keys: Sequence[Key], values: Double) -> tuple[Int, Double]:
+        """Give partitions new values, whose lanes begin at the window ``base``, from which on windows are open.
 
-        From then on that is what was told.
+        Returns the lanes in which the sum is not as it was told, and its values in them, which are told from then on.
         """
+        self._move(base)
         while len(self.unused) < sum(key not in self.places for key in keys):
             self._grow()
         for key in keys:
@@ -99,15 +100,21 @@ class Sums:
             levels.insert(0, self.shape.joined(levels[0][::2], levels[0][1::2]))
         self.nodes = np.concatenate((self.nodes[:1], *levels))
 
-    def let_go(self, base: int, known: Collection[Key]) -> None:
-        """Lanes begin at a window from now on; partitions that are not known have none after it."""
+    def _move(self, base: int) -> None:
+        """Let lanes begin at a window: those before it are closed."""
         closed, shape = min(base - self.base, self.shape.width), self.shape
         if closed > 0:
             lanes = self.nodes.reshape(-1, shape.columns, shape.width)
             moved = np.tile(shape.empty, (len(self.nodes), 1)).reshape(lanes.shape)
             moved[:, :, : shape.width - closed] = lanes[:, :, closed:]
             self.nodes, self.base = moved.reshape(len(self.nodes), -1), base
+
+    def let_go(self, known: Collection[Key]) -> None:
+        """Forget the partitions that are not known, whose windows are all closed.
+
+        Sums have them until their lanes are moved, which is before anybody looks at them.
+        """
         gone = [key for key in self.places if key not in known]
         for key in gone:
-            self.nodes[self._leaves + self.places[key]] = shape.empty
+            self.nodes[self._leaves + self.places[key]] = self.shape.empty
             self.unused.append(self.places.pop(key))

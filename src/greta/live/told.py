@@ -117,8 +117,10 @@ class Told:
             rows_of.setdefault(tuple(key[place] for place in grouping), []).append(at)
         group, lanes, values = [], [], []
         for at, (name, rows) in enumerate(rows_of.items()):
-            sums = self.sums.setdefault(name, Sums(self.shape, graph.base))
-            lane, found = sums.put([keys[row] for row in rows], now[rows])
+            sums = self.sums.get(name)
+            if sums is None:
+                sums = self.sums[name] = Sums(self.shape, graph.base)
+            lane, found = sums.put(graph.base, [keys[row] for row in rows], now[rows])
             group.append(np.full(len(lane), at))
             lanes.append(lane)
             values.append(found)
@@ -141,11 +143,11 @@ class Told:
         return each.only(np.isin(each.window, reading.window[cells]))
 
     def _let_go(self, graph: Graph) -> None:
-        """Forget partitions whose windows are all closed, and closed windows of the others."""
+        """Forget partitions whose windows are all closed."""
         if self.first == graph.first:
             return
         self.first, known = graph.first, graph.partitions.of_key
         self.rows = {key: row for key, row in self.rows.items() if key in known}
         for sums in self.sums.values():
-            sums.let_go(graph.base, known)
+            sums.let_go(known)
         self.sums = {name: sums for name, sums in self.sums.items() if sums.places}
