@@ -264,3 +264,22 @@ def test_no_spark_is_loaded() -> None:
         env=os.environ,
     )  # fmt: skip
     assert re.search(rb"False\s*$", done.stdout)
+
+
+AT_CLOSE = "RETURN COUNT(*) PATTERN A AND A B WITHIN 10 seconds"
+
+
+def test_a_query_that_is_computed_at_the_close_says_so_once_and_not_among_the_rows(watched: Any) -> None:
+    done = watched(TEXT, "--json", query=AT_CLOSE)
+    told = [line for line in done.err.splitlines() if line.startswith("note: ")]
+    assert len(told) == 1
+    assert "the query has an outermost AND, so windows are computed from their events when they end" in told[0]
+    assert all(json.loads(line) for line in done.out.splitlines())
+
+
+def test_a_query_that_is_computed_online_says_nothing_of_it(watched: Any) -> None:
+    assert "note: " not in watched(TEXT, "--json").err
+
+
+def test_a_quiet_watch_does_not_say_how_windows_are_computed(watched: Any) -> None:
+    assert watched(TEXT, "--json", "--quiet", query=AT_CLOSE).err == ""

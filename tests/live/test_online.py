@@ -11,19 +11,23 @@ import pyarrow as pa
 import pytest
 
 import greta
+from greta.engine.columns import Columns
 from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import StateError
 from greta.kernels.heap import LEISURE
 from greta.kernels.runs import LARGEST_RUN, RUNS
+from greta.lang.nodes import Attribute
 from greta.live import online
 from greta.live.growing import LiveGraph
 from greta.live.online import MEMORY, Online
+from greta.live.orders import Words
 from greta.live.program import Program
 from greta.live.rows import partial_rows
 from greta.live.stream import open_stream
 from greta.live.warm import main
 from greta.live.windows import Windows, windows_for
+from greta.plan.nodes import Equal
 from support.live_streams import as_a_bag
 
 FALLS = """
@@ -188,6 +192,61 @@ def test_equalities_of_text_and_numbers_choose_the_index() -> None:
         query = f"RETURN COUNT(*), MAX(COUNT(*)) PATTERN A+ WHERE {condition} WITHIN 200 seconds SLIDE 30 seconds"
         assert engine(query, events).figures().online
         assert as_a_bag(rows_of(query, events, 41)) == as_a_bag(greta.aggregate(events, query).to_pylist())
+
+
+def worded(count: int, *, again: int) -> pa.Table:
+    """Events with a new word every second event; each word comes again ``again`` events later."""
+    words = [f"word {at // 2 if at % 2 else (at - again) // 2}" for at in range(count)]
+    return pa.table({"type": ["A"] * count, "time": pa.array(range(count), pa.int64()), "word": words})
+
+
+@pytest.mark.parametrize("again", [10, 100, 4_000])
+def test_words_without_end_are_forgotten_with_their_windows(again: int) -> None:
+    count = 12_000
+    events = worded(count, again=again)
+    query = "RETURN COUNT(*), MAX(COUNT(*)) PATTERN A+ WHERE A.word = NEXT(A).word WITHIN 60 seconds SLIDE 20 seconds"
+    job = StreamJob.of(Job.bind(query, events.schema))
+    windows = Online(job)
+    stream = open_stream(query, schema=events.schema, windows=lambda _: windows)
+    rows, sizes, words = [], [], []
+    for at in range(0, count, 100):
+        rows += stream.push(events.slice(at, 100)).to_pylist()
+        assert isinstance(windows._graph, LiveGraph)
+        words.append(len(windows._graph.words.numbers))
+        sizes.append(windows.figures().bytes)
+    rows += stream.close().to_pylist()
+    assert as_a_bag(rows) == as_a_bag(greta.aggregate(events, query).to_pylist())
+    assert max(words) < 2_000
+    assert max(sizes[60:]) <= 1.5 * max(sizes[:60])
+
+
+def test_words_that_do_not_fit_the_memory_are_given_up_for_the_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MEMORY, "1000000")
+    events = worded(3_000, again=10)
+    long = pa.array([f"{word}{'!' * 1_000}" for word in events.column("word").to_pylist()])
+    events = events.set_column(2, "word", long)
+    query = "RETURN COUNT(*), MAX(COUNT(*)) PATTERN A+ WHERE A.word = NEXT(A).word"
+    windows = engine(query, events)
+    stream = open_stream(query, schema=events.schema, windows=lambda _: windows)
+    stream.push(events.slice(0, 1_000))
+    assert windows.figures().online
+    stream.push(events.slice(1_000))
+    stream.advance(3_000)
+    assert windows.figures().why == "more than 1,000,000 bytes would be needed"
+    assert as_a_bag(stream.close().to_pylist()) == as_a_bag(greta.aggregate(events, query).to_pylist())
+
+
+def test_a_word_that_was_forgotten_gets_another_number() -> None:
+    words = Words()
+    table = pa.table({"word": [f"w{at}" for at in range(3_000)]})
+    equal = Equal(Attribute("A", "word"), Attribute("A", "word", next=True))
+    first = words.codes(Columns(table), equal)[0]
+    assert words.bytes > 0
+    words.forget_unused([(0, 0, int(first[7])), (0, 1, int(first[9]))])
+    assert set(words.numbers) == {"w7", "w9"}
+    again = words.codes(Columns(table), equal)[0]
+    assert (again[[7, 9]] == first[[7, 9]]).all()
+    assert not set(again[[6, 8]].tolist()) & set(first.tolist())
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 50, 700])

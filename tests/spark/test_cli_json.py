@@ -58,4 +58,22 @@ def test_the_figures_of_every_micro_batch_are_a_json_line(
     assert sum(batch["events"] for batch in said_figures) == 500
     assert {"batch", "events_per_second", "lag_seconds", "late_events", "open_windows"} <= set(said_figures[0])
     assert "500 events read" in said.err
+    assert "note: " not in said.err
     assert figures(rows) == said_figures
+
+
+def test_a_stream_on_spark_says_that_its_windows_are_computed_when_they_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "query.greta").write_text("RETURN COUNT(*) PATTERN Stock A AND Stock B WITHIN 10 seconds")
+    incoming = tmp_path / "incoming"
+    incoming.mkdir()
+    pq.write_table(stock(50, companies=4, rate=5), incoming / "0.parquet")
+    arguments = [tmp_path / "query.greta", "--input", incoming, "--format", "parquet", "--output", tmp_path / "rows"]
+    arguments += ["--checkpoint", tmp_path / "state", "--buckets", 2, "--available-now"]
+    assert ended("stream", *arguments, "--json") == 0
+    said = capsys.readouterr()
+    told = [line for line in said.err.splitlines() if line.startswith("note: ")]
+    assert len(told) == 1
+    assert "the query has an outermost AND, so windows are computed from their events when they end" in told[0]
+    assert max(json.loads(line)["buckets_at_close"] for line in said.out.splitlines()) > 0

@@ -39,6 +39,7 @@ STATUS = Status(
     bad_records=1,
     rows=10,
     last_row_seconds=1_767_605_400.0,
+    buckets_at_close=2,
 )
 
 
@@ -91,6 +92,7 @@ def test_figures_are_served_as_prometheus_reads_them() -> None:
     assert figures["greta_rows_total"] == "20"
     assert figures["greta_late_events_total"] == "3"
     assert figures["greta_lag_seconds"] == "1.5"
+    assert figures["greta_buckets_at_close"] == "2"
     assert figures["greta_last_row_timestamp_seconds"] == "1767605400"
     assert "# TYPE greta_events_total counter" in text
     assert text.count("earlier runs included where the output is a directory of this machine") == 2

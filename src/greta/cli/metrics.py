@@ -26,8 +26,20 @@ _HELP = {
     "open_windows": ("gauge", "Windows that are not over yet."),
     "state_rows": ("gauge", "Events kept for open windows."),
     "state_bytes": ("gauge", "Bytes kept for open windows."),
+    "buckets_at_close": ("gauge", "Buckets whose windows were computed from their events when they ended."),
     "last_row_timestamp_seconds": ("gauge", "End of the last window that had a row."),
 }
+
+_GAUGES = (
+    "batch",
+    "batch_seconds",
+    "events_per_second",
+    "open_windows",
+    "state_rows",
+    "state_bytes",
+    "buckets_at_close",
+)
+"""Figures that are those of the last micro-batch, under the same names."""
 
 
 class Metrics:
@@ -64,7 +76,7 @@ class Metrics:
         values["rows_total"] += status.rows
         values["batches_total"] += 1
         values |= {"late_events_total": status.late_events, "bad_records_total": status.bad_records}
-        for name in ("batch", "batch_seconds", "events_per_second", "open_windows", "state_rows", "state_bytes"):
+        for name in _GAUGES:
             values[name] = getattr(status, name)
         if status.lag_seconds is not None:
             values["lag_seconds"] = status.lag_seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from datetime import UTC, date, datetime
 from enum import Enum
 from typing import Annotated, Any
@@ -16,6 +17,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on s
 def examples(*commands: str) -> str:
     """The epilog of a command: a command line per paragraph, so that none is wrapped into another."""
     return "\n\n".join(["Examples:", *(f"    {command}" for command in commands)])
+
+
+def tell_at_close(reasons: Iterable[str]) -> None:
+    """A line on stderr for each reason why a stream computes windows when they end."""
+    for why in reasons:
+        typer.echo(
+            f"note: {why}, so windows are computed from their events when they end: rows come later, the more events "
+            "a window has",
+            err=True,
+        )
 
 
 def print_json(value: Any) -> None:

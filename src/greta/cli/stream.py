@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import greta.spark
-from greta.cli.output import examples
+from greta.cli.output import examples, tell_at_close
 from greta.cli.queries import located, read_query
 from greta.cli.settings import client_settings
 from greta.cli.stream_run import run_stream, session_for_streams
+
+if TYPE_CHECKING:
+    from greta.spark.reading.times import TimeUnit as Unit
 
 app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
 
@@ -105,7 +108,9 @@ Package = Annotated[
     list[str] | None, typer.Option("--package", help="Package that Spark loads beside those set, by coordinate.")
 ]
 Ship = Annotated[bool, typer.Option("--ship", help="Hand greta to executors that do not have it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no status line.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no status line, and no note on how windows are computed.")
+]
 Demo = Annotated[bool, typer.Option("--demo", help="Watch a made-up stock market live; needs nothing else.")]
 Seconds = Annotated[float | None, typer.Option(min=1, help="End after so many seconds.", show_default="20 with --demo")]
 Figures = Annotated[bool, typer.Option("--json", help="Print figures of each micro-batch as JSON lines on stdout.")]
@@ -196,6 +201,7 @@ def stream(
         from greta.spark.reading.paths import local_path
         from greta.spark.stream import aggregate_stream
         from greta.spark.stream.alerts import posting
+        from greta.spark.stream.pipeline import why_at_close
         from greta.spark.stream.run import counted, note_query
         from greta.spark.stream.sources import Source, write_to
         from greta.spark.stream.tables import is_table, write_table
@@ -211,6 +217,7 @@ def stream(
             client,
         )
         events = source.read(spark)
+        unit: Unit | None = None if time_unit is None else time_unit.value
         with located(text, file):
             rows = aggregate_stream(
                 events,
@@ -221,11 +228,13 @@ def stream(
                 lateness=lateness,
                 emit=emit.value,
                 late_events=late_events,
-                time_unit=None if time_unit is None else time_unit.value,
+                time_unit=unit,
                 bad_records=bad_records.value,
                 buckets=buckets,
                 checkpoint=checkpoint,
             )
+        if not quiet:
+            tell_at_close(why_at_close(events, text, time=time, type=type, numbers=numbers.value, time_unit=unit))
         if alert is not None:
             rows = posting(rows, alert)
         rows = counted(rows)

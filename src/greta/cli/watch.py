@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from greta.cli.output import examples
+from greta.cli.output import examples, tell_at_close
 from greta.cli.queries import located, query_text
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def watch(
         OnBadRecord, typer.Option(help="Stop at a line that cannot be read, or skip and count it.")
     ] = OnBadRecord.STOP,
     json: Annotated[bool, typer.Option("--json", help="Print rows as JSON lines.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about late events at the end.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing about how it goes.")] = False,
 ) -> None:
     """Watch a stream of JSON lines or CSV: rows as soon as their window is over, until the pipe ends or Ctrl-C."""
     if query == "-" and follow is None:
@@ -118,7 +118,7 @@ def watch(
         )
         blocks = from_pipe(sys.stdin.fileno()) if follow is None else following(follow)
         try:
-            _run(stream, lines, blocks, LineRows(json))
+            _run(stream, lines, blocks, LineRows(json), quiet)
         except KeyboardInterrupt:
             pass
         except BrokenPipeError:
@@ -129,12 +129,17 @@ def watch(
         _report(stream, lines)
 
 
-def _run(stream: Stream, lines: EventLines, blocks: Iterator[bytes], rows: LineRows) -> None:
+def _run(stream: Stream, lines: EventLines, blocks: Iterator[bytes], rows: LineRows, quiet: bool) -> None:
     """Push block after block, print what ends; then what is open."""
     for block in blocks:
         table = lines.read(block)
         if table is not None:
-            rows.show(stream.push(table))
+            begun = stream.schema is not None
+            ended = stream.push(table)
+            if not begun and not quiet:
+                # The types of columns decide it, and the first events tell these.
+                tell_at_close(stream.at_close)
+            rows.show(ended)
     rows.show(stream.close())
 
 

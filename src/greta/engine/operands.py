@@ -91,16 +91,17 @@ class EventArrays:
         if isinstance(weight, Code):
             codes, _ = self.columns.extremes(weight.attribute, self.double)
             return negated(codes)[self.frame.rows] if weight.sign < 0 else codes[self.frame.rows]
-        result: NDArray[Any] = np.full(len(self.time), weight.constant, dtype=dtype)
+        magnitude: Callable[[Any], Any] = np.abs if weight.absolute else _as_it_is
+        result: NDArray[Any] = np.full(len(self.time), magnitude(weight.constant), dtype=dtype)
         largest = float(abs(weight.constant))
         for name, coefficient in weight.attributes:
             values: NDArray[Any] = self.columns.weights(name) if self.double else self._parts(name)
             if not self.double:
                 largest += abs(coefficient) * max(abs(float(values.max(initial=0))), abs(float(values.min(initial=0))))
             own = values[self.frame.rows].astype(dtype, copy=False)
-            result += own if coefficient == 1 else coefficient * own
+            result += magnitude(own if coefficient == 1 else coefficient * own)
         if weight.seconds:
-            result += weight.seconds * self._seconds()
+            result += magnitude(weight.seconds * self._seconds())
         if largest >= _LARGEST_INTEGER and not self.double:
             raise _too_large()
         return result
@@ -194,6 +195,10 @@ class EventArrays:
                 previous, next_ = _combine(previous, low, stride), _combine(next_, high, stride)
             self._composites[key] = previous, next_, stride
         return self._composites[key]
+
+
+def _as_it_is(values: Any) -> Any:
+    return values
 
 
 def _too_large() -> DataError:

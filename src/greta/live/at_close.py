@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
+from greta.live.changes import cell_of, changed
 from greta.live.kept import Kept
 from greta.live.packing import pack
 from greta.live.windows import Figures
@@ -28,6 +29,8 @@ class AtClose:
     def __init__(self, job: StreamJob, why: str = _WHY, kept: Kept | None = None) -> None:
         self._kept = Kept(job) if kept is None else kept
         self._why = why
+        self._told: pa.Table | None = None
+        """The partial rows that changes are compared with."""
 
     @staticmethod
     def load(job: StreamJob, header: dict[str, Any], blobs: list[bytes]) -> AtClose:
@@ -46,6 +49,11 @@ class AtClose:
     def open(self) -> pa.Table:
         """Compute all open windows, from all their events."""
         return self._kept.partials(self._kept.first, 2**62)
+
+    def changes(self) -> pa.Table:
+        """Compute all open windows, from all their events; those that were the same the last time are left out."""
+        before, self._told = self._told, self.open()
+        return changed(before, self._told, cell_of(self._kept.job))
 
     def close(self) -> pa.Table:
         """Compute all open windows, and let go of their events."""

@@ -9,8 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from greta.engine.job import WINDOW, Job
 from greta.engine.partitions import number_keys
 from greta.engine.values import prepare
+
+
+def cell_of(job: Job) -> list[str]:
+    """The columns that tell partial rows apart: a window, and what its group agrees on."""
+    return [WINDOW, *(f"group_{at}" for at in range(len(job.plan.group)))]
 
 
 def changed(before: pa.Table | None, now: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -28,6 +34,13 @@ def changed(before: pa.Table | None, now: pa.Table, keys: Sequence[str]) -> pa.T
         if name not in keys:
             new |= _differ(old.column(name), now.column(name))
     return now if new.all() else now.filter(pa.array(new))
+
+
+def among(rows: pa.Table, others: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The rows with the keys of some of the others. O(rows)."""
+    both = pa.concat_tables([others.select(keys), rows.select(keys)])
+    codes = number_keys([prepare(both.column(name)) for name in keys], both.num_rows, null_is_a_value=True).codes
+    return rows.filter(pa.array(np.isin(codes[others.num_rows :], codes[: others.num_rows])))
 
 
 def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -34,8 +34,11 @@ class Reading:
 
     def without(self, partitions: Int) -> Reading:
         """The rows of other partitions."""
-        kept = ~np.isin(self.partition, partitions)
-        return Reading(self.partition[kept], self.window[kept], self.values[kept], self.keys)
+        return self.only(~np.isin(self.partition, partitions))
+
+    def only(self, rows: NDArray[np.bool_]) -> Reading:
+        """Some of the rows."""
+        return Reading(self.partition[rows], self.window[rows], self.values[rows], self.keys)
 
     def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
         """(the group of each row, what each group agrees on); attributes are places in keys."""
@@ -131,7 +134,7 @@ class Graph(ABC):
         if window <= self.first:
             return
         if self.first > NEVER:
-            readings.append(self.read(self.first, window))
+            readings.append(self.read(self.first, window, self.partitions.all_numbers()))
         self.first = window
         done, instances = self.partitions.over(window)
         if len(done) or len(instances):
@@ -140,17 +143,20 @@ class Graph(ABC):
 
     def read_open(self) -> Reading:
         """The results of all open windows, so far."""
-        last = int(self.partitions.last.max(initial=NEVER))
-        return self.read(self.base, last + 1)
+        numbers = self.partitions.all_numbers()
+        return self.read(*self.open_range(numbers), numbers)
+
+    def open_range(self, numbers: Int) -> tuple[int, int]:
+        """From the first open window to one after the last that some partitions may have results in."""
+        return self.base, int(self.partitions.last[numbers].max(initial=NEVER)) + 1
 
     def start(self, window: int) -> None:
         """Return no window before this one."""
         self.first = max(self.first, window)
 
-    def read(self, first: int, last: int) -> Reading:
-        """The results of the windows ``[first, last)``."""
+    def read(self, first: int, last: int, numbers: Int) -> Reading:
+        """The results of the windows ``[first, last)`` in partitions of these numbers."""
         parts, slots, width = self.partitions, self.program.slots, self.program.width
-        numbers = parts.all_numbers()
         # Only lanes have results: a stream may be silent for as many windows as it likes.
         first = max(first, int(parts.base[numbers].min(initial=ENDLESS)))
         last = min(last, int(parts.base[numbers].max(initial=NEVER)) + width)

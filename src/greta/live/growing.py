@@ -32,7 +32,7 @@ class LiveGraph(Graph):
 
     memory: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     """Where indexes lie; whoever gives it may keep it, e.g. in a file. Otherwise there is room for ``most_bytes``."""
-    words: Words = field(default_factory=lambda: Words({}))
+    words: Words = field(default_factory=Words)
     about: Int = field(init=False)
     _new: tuple[News, Weights] | None = field(init=False, default=None)
     """The events of the push."""
@@ -56,7 +56,7 @@ class LiveGraph(Graph):
     def bytes(self) -> int:
         """Size of all that is kept, about."""
         parts = self.partitions
-        return 8 * int(self.about[TOP]) + parts.rows.nbytes + parts.instance.nbytes
+        return 8 * int(self.about[TOP]) + parts.rows.nbytes + parts.instance.nbytes + self.words.bytes
 
     @property
     def heap(self) -> NDArray[np.float64]:
@@ -65,14 +65,14 @@ class LiveGraph(Graph):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is kept besides partitions and heap."""
-        words = json.dumps(list(self.words.numbers)).encode()
+        words = json.dumps([self.words.following, self.words.numbers]).encode()
         return {"about": self.about, "words": np.frombuffer(words, dtype=np.uint8)}
 
     def restore_arrays(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what ``arrays`` gave."""
         self.about = arrays["about"]
-        words = json.loads(arrays["words"].tobytes())
-        self.words = Words({word: number for number, word in enumerate(words)})
+        following, numbers = json.loads(arrays["words"].tobytes())
+        self.words = Words(numbers, following)
 
     def totals(self) -> dict[str, NDArray[Any]]:
         """Results and totals of all partitions, for plans without comparisons and equalities; windows count from first.
@@ -128,9 +128,12 @@ class LiveGraph(Graph):
         )
 
     def _take_in(self, events: pa.Table) -> Int:
+        self.words.forget_unused(self.partitions.of_place)
         new = NewEvents.of(self.program, self.partitions, self.words, events, self.first, self.origin)
         self.origin = new.origin
         self._new = new.news(), new.weights()
+        if self.words.bytes > self.most_bytes:
+            raise self._no_room()
         self.about[LEISURE] = min(self.about[LEISURE] + LEISURELY * len(new.times), 2 * LARGEST_RUN)
         return new.times
 
@@ -141,7 +144,10 @@ class LiveGraph(Graph):
         automaton = (program.states, program.steps, program.slots, program.order)
         go_on(*automaton, *self._new, self._heap(), self._totals(), stretch)
         if self.about[FULL]:
-            raise Surprise(f"more than {self.most_bytes:,} bytes would be needed")
+            raise self._no_room()
+
+    def _no_room(self) -> Surprise:
+        return Surprise(f"more than {self.most_bytes:,} bytes would be needed")
 
     def _forget(self, partitions: Int, instances: Int) -> None:  # noqa: ARG002 - what partitions hold is in instances
         release(self._heap(), instances)

@@ -35,7 +35,9 @@ class LiveArrays(EventArrays):
     origin: int = 0
 
     def _seconds(self) -> NDArray[Any]:
-        return (self.time - self.origin) / (1_000 * self.clock.per_millisecond)
+        since, per_second = self.time - self.origin, 1_000 * self.clock.per_millisecond
+        # Whole seconds stay whole, however many there are.
+        return since // per_second if self.clock.kind == "whole seconds" else since / per_second
 
     def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
         if isinstance(weight, Code):

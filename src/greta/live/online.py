@@ -28,6 +28,7 @@ from greta.live.orders import Surprise
 from greta.live.packing import pack
 from greta.live.program import Program
 from greta.live.rows import are_beyond, partial_rows
+from greta.live.told import Told
 from greta.live.windows import Figures, Windows
 
 ENGINE = "online, 1"
@@ -61,11 +62,15 @@ class Online:
         """Whether numbers of the windows that ended last were computed from their events."""
         self._torn = False
         """Whether a call ended half way: the graph has gone on, and nothing else has."""
+        self._told: Told | None = None
+        """What changes are compared with, where anybody asks for them."""
 
     def advance(self, events: pa.Table, until: int) -> pa.Table:
         """Link the events to those before them; read the windows that have ended."""
         if self._instead is not None:
             return self._instead.advance(events, until)
+        if self._told is not None:
+            self._told.touch(keys_of(self._job, events))
         try:
             graph, kept, rows = self._whole_graph(), self._kept, []
             self._torn = True
@@ -78,7 +83,7 @@ class Online:
                 readings += graph.advance(piece, end)
                 rows.append(partial_rows(self._program, readings, kept))
                 if readings:
-                    self._beyond = are_beyond(self._program, readings)
+                    self._beyond = any(are_beyond(self._program, reading).any() for reading in readings)
                 kept = None if kept is None else kept.since(kept.due(end))
         except Surprise as surprise:
             return self._given_up(surprise, events, until)
@@ -111,6 +116,8 @@ class Online:
                 hint=f"set {MEMORY} to more bytes and go on from the last snapshot, or let fewer windows overlap",
             ) from surprise
         instead = AtClose(self._job, str(surprise), self._kept)
+        if self._told is not None:
+            instead.changes()
         rows = instead.advance(events, until)
         self._instead, self._kept, self._graph = instead, None, new_graph(self._program, 0)
         return rows
@@ -140,6 +147,16 @@ class Online:
             return self._instead.open()
         return partial_rows(self._program, [self._whole_graph().read_open()], self._kept)
 
+    def changes(self) -> pa.Table:
+        """The results so far of groups and windows that have changed: those of partitions with new events are read."""
+        if self._instead is not None:
+            return self._instead.changes()
+        graph = self._whole_graph()
+        if self._told is None:
+            self._told = Told(self._program)
+            self._told.touch(graph.partitions.of_key)
+        return partial_rows(self._program, self._told.changes(graph), self._kept)
+
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
         rows = self.open()
@@ -147,7 +164,7 @@ class Online:
         self._graph = new_graph(self._program, self._most)
         self._graph.start(first)
         self._kept = None if self._kept is None else Kept(self._job, self._kept.first)
-        self._instead = None
+        self._instead = self._told = None
         return rows
 
     def figures(self) -> Figures:
@@ -155,6 +172,7 @@ class Online:
         if self._instead is not None:
             return self._instead.figures()
         events, size = (0, 0) if self._kept is None else (self._kept.rows, self._kept.bytes)
+        size += 0 if self._told is None else self._told.bytes
         why = "numbers beyond those of doubles are computed from the events of a window when it ends"
         online = not self._beyond
         return Figures(events, size + self._graph.bytes, self._graph.open_windows, online, None if online else why)

@@ -6,7 +6,8 @@ doubles and 64-bit integers. Text is compared for equality alone, by numbers tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +17,17 @@ from greta.engine.codes import are_plain, encode_together
 from greta.engine.columns import Columns
 from greta.engine.instants import instants_alike
 from greta.engine.job import Job
-from greta.engine.tables import attribute_type
+from greta.engine.tables import attribute_type, plain_type
 from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
 from greta.lang.nodes import Expression
-from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
 Int = NDArray[np.int64]
+
+_FEW_WORDS = 1024
+_WORD_BYTES = 128
+"""What a word and its number take besides letters, about."""
 
 
 class Surprise(Exception):  # noqa: N818 - it is no error: the windows are computed in another way
@@ -135,8 +139,11 @@ def _strange_links(job: Job) -> str | None:
 
 def _strange_numbers(job: Job) -> str | None:
     measures = job.plan.measures
-    if job.numbers == "exact" and not all(isinstance(measure, Trends | Events) for measure in measures):
-        return "exact values other than counts are computed with any number of digits"
+    if job.numbers == "exact":
+        for name in (name for measure in measures for name in measure.summed):
+            type_ = plain_type(job.schema.field(name).type)
+            if pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
+                return f"exact values of {name} may have more digits than doubles"
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type
@@ -162,9 +169,35 @@ def compared_codes(columns: Columns, previous: Expression, next_: Expression) ->
 
 @dataclass(slots=True)
 class Words:
-    """Numbers for the values that equalities compare: those of numbers are their codes, words are numbered."""
+    """Numbers for the values that equalities compare: those of numbers are their codes, words are numbered.
 
-    numbers: dict[str, int]
+    A number is given out once, so that forgetting words changes no other: one that comes again gets a new number.
+    """
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    following: int = 0
+    """The next number."""
+    letters: int = field(init=False)
+    """Of all words together."""
+
+    def __post_init__(self) -> None:
+        self.letters = sum(map(len, self.numbers))
+
+    @property
+    def bytes(self) -> int:
+        """Size of all words, about."""
+        return self.letters + _WORD_BYTES * len(self.numbers)
+
+    def forget_unused(self, places: Collection[tuple[int, ...]]) -> None:
+        """Forget words that no place of an index has among its codes, once these are most of them.
+
+        Places are (order, partition, codes…). Codes of other values may keep a word, which does no harm. O(1) per word
+        that has come.
+        """
+        if len(self.numbers) > 2 * len(places) + _FEW_WORDS:
+            used = {code for place in places for code in place[2:]}
+            self.numbers = {word: number for word, number in self.numbers.items() if number in used}
+            self.letters = sum(map(len, self.numbers))
 
     def codes(self, columns: Columns, equal: Equal) -> tuple[Int, Int]:
         """Codes of both sides, NOTHING for NULL."""
@@ -177,9 +210,16 @@ class Words:
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
         encoded = array.cast(pa.string()).dictionary_encode()
-        numbers = self.numbers
-        place = [numbers.setdefault(word, len(numbers)) for word in encoded.dictionary.to_pylist()]
+        place = [self._number(word) for word in encoded.dictionary.to_pylist()]
         codes = np.array([*place, NOTHING], dtype=np.int64)
         indices = encoded.indices.fill_null(len(place)).to_numpy(zero_copy_only=False)
         result: Int = codes[indices]
         return result
+
+    def _number(self, word: str) -> int:
+        number = self.numbers.get(word)
+        if number is None:
+            number = self.numbers[word] = self.following
+            self.following += 1
+            self.letters += len(word)
+        return number

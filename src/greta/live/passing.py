@@ -188,17 +188,17 @@ class PassingGraph(Graph):
     def _forget(self, partitions: Int, instances: Int) -> None:  # noqa: ARG002 - there are none
         let_go_of(self.vertices, partitions)
 
-    def read(self, first: int, last: int) -> Reading:
-        """The results of the windows ``[first, last)``."""
+    def read(self, first: int, last: int, numbers: Int) -> Reading:
+        """The results of the windows ``[first, last)`` in partitions of these numbers."""
         if not self.program.job.plan.maximal:
-            return Graph.read(self, first, last)
+            return Graph.read(self, first, last, numbers)
         # Trends that nothing has followed end with their windows, and may go on in others.
-        before = self.partitions.rows.copy(), self.partitions.base.copy()
+        parts = self.partitions
+        before = parts.rows[numbers], parts.base[numbers]
         lanes = max(0, min(last - self.base, self.program.width))
-        numbers = self.partitions.all_numbers()
         end_maximal(self.program.states.state, self._rows, self.vertices, self._totals(), numbers, self.base, lanes)
-        reading = Graph.read(self, first, last)
-        self.partitions.rows, self.partitions.base = before
+        reading = Graph.read(self, first, last, numbers)
+        parts.rows[numbers], parts.base[numbers] = before
         return reading
 
     def _make_room(self, count: int) -> None:

@@ -15,8 +15,9 @@ from greta.kernels.layout import EQUALS, IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST,
 from greta.kernels.live import NEXT, PREVIOUS
 from greta.lang.nodes import Semantics
 from greta.live.orders import Order, orders_of
+from greta.plan.bounds import bounded
 from greta.plan.flows import Code, Flow, Guard, Position, Weight
-from greta.plan.measures import Events, Trends, build_flow
+from greta.plan.measures import Combine, Events, Trends, build_flow
 from greta.plan.nodes import AccessPath, Transition
 
 Int = NDArray[np.int64]
@@ -44,6 +45,8 @@ class Program:
     slide: int
     width: int
     """Lanes: as many windows as an instant is in, and some more, so that a push may run on past a window's end."""
+    checked: tuple[int, ...]
+    """Slots of results: where all of them are below 2^53, exact numbers have all their digits."""
 
     @staticmethod
     def of(job: StreamJob) -> Program:
@@ -53,6 +56,10 @@ class Program:
         stream = Stream.of(job, job.schema.empty_table())
         frame = stream.frame_of(template.variables, (), False)
         flow = build_flow(plan.measures, template.variables, frozenset())
+        checked: list[int] = []
+        if job.numbers == "exact":
+            found = bounded(flow, [measure.combine is Combine.MAX for measure in plan.measures], whole_numbers(job))
+            flow, checked = found.flow, [*found.adds, *(found.flow.adds + slot for slot in found.maxes)]
         compiler = Compiler(stream.columns, stream.bits, frame, stream.time, stream.clock, double=True)
         gaps: list[Gap | None] = [Gap(stream.time, stream.time, EQUALS) for _ in template.negatives]
         automaton = compiler.compile(template, gaps, flow)
@@ -79,6 +86,7 @@ class Program:
             within,
             slide,
             1 if plan.window is None else per_event + max(4, per_event // 8),
+            tuple(checked),
         )
 
     @property
@@ -110,6 +118,12 @@ class Program:
     def lowest(self) -> int:
         """The first window there is."""
         return 0 if self.job.plan.window is None else self.job.clock.lowest_window
+
+
+def whole_numbers(job: StreamJob) -> list[int]:
+    """The measures that are returned with all their digits; extremes of attributes are values as they came."""
+    measures = enumerate(job.plan.measures)
+    return [at for at, measure in measures if at not in job.floating and measure.compared is None]
 
 
 def _served(

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from greta.engine.job import WINDOW, Job
+from greta.engine.job import Job
 from greta.engine.queries import Label, common_schema, naming, spread
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.engine.tables import contiguous
 from greta.errors import GretaError
-from greta.live.changes import changed
 from greta.live.waiting import Int
 from greta.live.windows import Figures, Windows
 
@@ -46,8 +45,6 @@ class OpenQueries:
         """The windows have all events before this, and those that ended here have been returned."""
         self.due = _NEVER
         """The earliest watermark at which a window may end."""
-        self.shown: list[pa.Table | None] = [None] * len(self.jobs)
-        """Per query the partial rows of its open windows as they were last, where rows of these are asked for."""
         self._room = min((2**63 - sum(job.windows) for job in self.jobs if job.plan.window), default=2**63)
 
     def _schema(self) -> pa.Schema:
@@ -73,10 +70,18 @@ class OpenQueries:
         for windows, table in zip(self.windows, events, strict=True):
             closed.append(windows.advance(table, until))
             self.apart = True
-        rows = self._answer(closed, [windows.open() for windows in self.windows] if self.early else None)
+        rows = self._answer(closed, [windows.changes() for windows in self.windows] if self.early else None)
         self.goes_on_from(until)
         self.apart = False
         return rows
+
+    def restored(self, windows: Sequence[Windows], until: int) -> None:
+        """Go on with windows as they were; rows of open ones have been returned as they are, where they are."""
+        self.windows = list(windows)
+        if self.early:
+            for one in self.windows:
+                one.changes()
+        self.goes_on_from(until)
 
     def goes_on_from(self, until: int) -> None:
         """Note how far all windows have been brought."""
@@ -100,12 +105,18 @@ class OpenQueries:
         """Per query: what is kept."""
         return [windows.figures() for windows in self.windows]
 
+    def at_close(self) -> tuple[str, ...]:
+        """Per query that is never online: why."""
+        from greta.live.choice import why_not
+
+        return tuple(why for job in self.jobs if (why := why_not(job)) is not None)
+
     def _relevant(self, ready: tuple[pa.Table, Int] | None) -> list[pa.Table]:
         if ready is None:
             return [job.schema.empty_table() for job in self.jobs]
         return [relevant(job, ready[0])[0] for job in self.jobs]
 
-    def _answer(self, closed: Sequence[pa.Table], open_: Sequence[pa.Table] | None) -> pa.Table:
+    def _answer(self, closed: Sequence[pa.Table], changes: Sequence[pa.Table] | None) -> pa.Table:
         """The rows under the columns of all queries: final ones, then those of open windows that have changed."""
         parts = []
         labels: Sequence[Label | None] = self._labels or [None]
@@ -113,16 +124,9 @@ class OpenQueries:
             with naming(label):
                 if final.num_rows:
                     parts.append(self._spread(job.finish(final), label, final=True))
-                if open_ is not None:
-                    early = self._changed(at, open_[at])
-                    if early.num_rows:
-                        parts.append(self._spread(job.finish(early), label, final=False))
+                if changes is not None and changes[at].num_rows:
+                    parts.append(self._spread(job.finish(changes[at]), label, final=False))
         return pa.concat_tables(parts) if parts else self.nothing
-
-    def _changed(self, at: int, now: pa.Table) -> pa.Table:
-        """The partial rows of open windows that are not as they were last."""
-        before, self.shown[at] = self.shown[at], now
-        return changed(before, now, [WINDOW, *(f"group_{key}" for key in range(len(self.jobs[at].plan.group)))])
 
     def _spread(self, rows: pa.Table, label: Label | None, *, final: bool) -> pa.Table:
         schema = self.nothing.schema

@@ -9,15 +9,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder
-from greta.engine.job import Job
 from greta.engine.merging import merge
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged
 from greta.engine.tables import as_type, extreme_type, plain_type
+from greta.kernels.layout import NOTHING
+from greta.live.changes import among, cell_of
 from greta.live.graphs import Reading
 from greta.live.kept import Kept
 from greta.live.keys import key_column
-from greta.live.program import Program
+from greta.live.program import Program, whole_numbers
 from greta.plan.measures import Combine
 
 _EXACT = 2.0**53
@@ -30,40 +31,43 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
     """
     tables = []
     for reading in readings:
-        beyond = _beyond(program.job, reading.values[:, : program.slots.adds])
+        beyond = are_beyond(program, reading)
         if beyond.any():
             assert kept is not None
             again = np.unique(reading.partition[beyond])
             keys = [reading.keys[at] for at in again.tolist()]
             first, last = int(reading.window.min()), int(reading.window.max()) + 1
-            tables.append(kept.partials(first, last, keys))
+            rows = kept.partials(first, last, keys)
+            # Of groups that were not read as a whole, what was computed from events would be a part.
+            tables.append(among(rows, _cells(program, reading), cell_of(program.job)))
             reading = reading.without(again)
         tables.append(_partials(program, reading))
     return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
 
 
-def are_beyond(program: Program, readings: list[Reading]) -> bool:
-    """Whether some of the windows have to be computed from their events."""
-    return any(_beyond(program.job, reading.values[:, : program.slots.adds]).any() for reading in readings)
-
-
-def _beyond(job: Job, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Where numbers must be computed in a wider form."""
+def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
+    """Which results do not fit doubles, and have to be computed from their events."""
+    job, values = program.job, reading.values
+    doubles = values[:, : program.slots.adds]
+    beyond = np.zeros(len(values), dtype=bool)
     if job.numbers == "exact":
-        return np.asarray((np.abs(adds) >= _EXACT).any(axis=1))
-    odd = ~np.isfinite(adds) if job.plan.needs_magnitudes else np.isnan(adds)
-    return np.asarray(odd.any(axis=1))
+        beyond |= ~(values[:, list(program.checked)] < _EXACT).all(axis=1)
+        floating = [at for at in sorted(job.floating) if job.plan.measures[at].combine is Combine.ADD]
+        doubles = doubles[:, [program.flow.results[at] for at in floating]]
+    odd = ~np.isfinite(doubles) if job.plan.needs_magnitudes else np.isnan(doubles)
+    return np.asarray(beyond | odd.any(axis=1))
 
 
 def _partials(program: Program, reading: Reading) -> pa.Table:
     job, plan = program.job, program.job.plan
     adds: dict[int, NDArray[Any]] = {}
     maxes: dict[int, NDArray[Any]] = {}
+    whole = whole_numbers(job) if job.numbers == "exact" else []
     for at, (measure, slot) in enumerate(zip(plan.measures, program.flow.results, strict=True)):
-        if measure.combine is Combine.MAX:
-            maxes[at] = reading.values[:, program.slots.adds + slot]
-        else:
-            adds[at] = reading.values[:, slot]
+        extreme = measure.combine is Combine.MAX
+        column: NDArray[Any] = reading.values[:, program.slots.adds + slot if extreme else slot]
+        # Integers are added to those of other partitions without a loss.
+        (maxes if extreme else adds)[at] = _integers(column) if at in whole else column
     group, groups = reading.groups([job.common.index(name) for name in plan.group])
     merged = merge([Merged(group, reading.window, adds, maxes)])
     attributes = {
@@ -76,6 +80,18 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
         if measure.compared is not None
     }
     return write_partials(job, merged, attributes, ways)
+
+
+def _cells(program: Program, reading: Reading) -> pa.Table:
+    """The groups and windows of a reading, as partial rows without values."""
+    values = np.zeros_like(reading.values)
+    return _partials(program, Reading(reading.partition, reading.window, values, reading.keys))
+
+
+def _integers(column: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole doubles as integers; the extreme of nothing is that of integers."""
+    none = np.isneginf(column)
+    return np.where(none, NOTHING, np.where(none, 0.0, column).astype(np.int64))
 
 
 def _decoder(type_: pa.DataType) -> Decoder:

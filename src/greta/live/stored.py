@@ -1,6 +1,6 @@
 """A stream ↔ bytes: its queries, columns and options, the events that wait, and the dumps of its open windows.
 
-greta stream | version | checksum | header | schema | events that wait | windows … | rows shown …
+greta stream | version | checksum | header | schema | windows … | events that wait
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Stored:
     counts: dict[str, int]
     waiting: pa.Table | None
     windows: list[bytes]
-    shown: list[pa.Table | None]
 
     def require(
         self, labels: Sequence[Label] | None, queries: Sequence[QueryLike], options: Options, schema: pa.Schema | None
@@ -105,9 +104,8 @@ def write(stored: Stored) -> bytes:
         "counts": stored.counts,
         "windows": len(stored.windows),
     }
-    tables = [stored.waiting, *stored.shown]
     blobs = [b"" if stored.schema is None else bytes(stored.schema.serialize()), *stored.windows]
-    blobs += [b"" if table is None else to_bytes(table) for table in tables]
+    blobs.append(b"" if stored.waiting is None else to_bytes(stored.waiting))
     body = pack(header, blobs)
     return _BEGINNING.pack(_MAGIC, FORMAT, zlib.crc32(body)) + body
 
@@ -127,8 +125,8 @@ def read(snapshot: bytes) -> Stored:
         raise StateError("the snapshot is damaged or incomplete", hint="go on from another one")
     header, blobs = unpack(body)
     schema, *rest = blobs
-    windows, tables = rest[: header["windows"]], rest[header["windows"] :]
-    waiting, *shown = (from_bytes(blob) if blob else None for blob in tables)
+    # Earlier versions wrote rows of open windows after the events that wait; they can be read of the windows.
+    windows, waiting = rest[: header["windows"]], rest[header["windows"]]
     ahead = header["ahead"]
     return Stored(
         header["queries"],
@@ -139,7 +137,6 @@ def read(snapshot: bytes) -> Stored:
         header["until"],
         datetime.fromisoformat(ahead) if isinstance(ahead, str) else ahead,
         header["counts"],
-        waiting,
+        from_bytes(waiting) if waiting else None,
         windows,
-        shown,
     )

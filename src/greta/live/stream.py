@@ -111,9 +111,8 @@ class Stream:
         stream._fresh = counts["fresh"]
         if stream._bound is not None:
             columns, queries = stream._bound
-            queries.windows = [load(job, dump) for job, dump in zip(queries.jobs, stored.windows, strict=True)]
-            queries.shown = stored.shown
-            queries.goes_on_from(stored.until)
+            dumps = zip(queries.jobs, stored.windows, strict=True)
+            queries.restored([load(job, dump) for job, dump in dumps], stored.until)
             if stored.waiting is not None:
                 times = columns.clock.read(stored.waiting.column(stored.options.time), stored.options.time)
                 stream._waiting = Waiting().extended(stored.waiting, times)
@@ -193,7 +192,6 @@ class Stream:
                 counts={"events": self._events, "late": self._late, "rows": self._returned, "fresh": self._fresh},
                 waiting=None if waiting is None else waiting[0],
                 windows=[] if queries is None else [windows.dump() for windows in queries.windows],
-                shown=[] if queries is None else queries.shown,
             )
         )
 
@@ -215,6 +213,11 @@ class Stream:
             online=all(figures.online for figures in each),
             why=tuple(figures.why for figures in each if figures.why is not None),
         )
+
+    @property
+    def at_close(self) -> tuple[str, ...]:
+        """Per query whose windows are computed when they end, whatever its events are: why; none before these came."""
+        return () if self._bound is None else self._bound[1].at_close()
 
     @property
     def schema(self) -> pa.Schema | None:

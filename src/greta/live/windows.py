@@ -52,6 +52,13 @@ class Windows(Protocol):
         """Partial rows of the windows that have not ended, of all events so far."""
         ...
 
+    def changes(self) -> pa.Table:
+        """Partial rows of the windows that have not ended, where they are not as the last call gave them.
+
+        The first call gives all.
+        """
+        ...
+
     def close(self) -> pa.Table:
         """Partial rows of the windows that have not ended; nothing is kept."""
         ...

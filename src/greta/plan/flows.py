@@ -58,6 +58,8 @@ class Weight:
     constant: int = 0
     attributes: tuple[tuple[str, int], ...] = ()
     seconds: int = 0
+    absolute: bool = field(default=False, repr=False)
+    """Whether each summand counts without its sign, for bounds (``greta.plan.bounds``)."""
 
     def __bool__(self) -> bool:
         return bool(self.constant or self.attributes or self.seconds)

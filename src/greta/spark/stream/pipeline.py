@@ -115,7 +115,7 @@ def aggregate_stream(
     _require(df.isStreaming, "aggregate_stream needs a streaming DataFrame", hint="use aggregate for a batch")
     df = with_times(opened(df), time, time_unit)
     labels, queries = labelled(query)
-    schema = arrow_schema(T.StructType([field for field in df.schema if field.name != CORRUPT]))
+    schema = _schema(df)
     bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
     names: Sequence[Label | None] = labels or [None]
     for label, job in zip(names, bound, strict=True):
@@ -153,6 +153,29 @@ def aggregate_stream(
     unpack = Unpacker(jobs, tuple(answer.travelling for answer in answers), common, marks, early, merges)
     rows = results.select("query", "final", "blob").mapInArrow(carry_map(unpack), declared(neutral(common)))
     return carry_watermark(finished(rows, common.names, final))
+
+
+def why_at_close(
+    df: DataFrame,
+    query: Queries,
+    *,
+    time: str = "time",
+    type: str = "type",  # noqa: A002 - the word that every backend uses
+    numbers: Numbers = "double",
+    time_unit: TimeUnit | None = None,
+) -> list[str]:
+    """Per query whose windows a stream computes from their events when they end, whatever its micro-batches: why."""
+    from greta.live.choice import why_not
+
+    labels, queries = labelled(query)
+    schema = _schema(with_times(opened(df), time, time_unit))
+    bound = bind_all(labels, queries, schema, time=time, type=type, numbers=numbers)
+    return [why for job in bound if (why := why_not(StreamJob.of(job))) is not None]
+
+
+def _schema(df: DataFrame) -> pa.Schema:
+    """The columns of the events."""
+    return arrow_schema(T.StructType([field for field in df.schema if field.name != CORRUPT]))
 
 
 def _with_state(df: DataFrame, windows: OpenWindows) -> DataFrame:

@@ -55,6 +55,8 @@ class Status:
     """Rows that the batch gave to the sink."""
     last_row_seconds: float | None = None
     """End of the latest window among them, in seconds since the epoch."""
+    buckets_at_close: int = 0
+    """Buckets whose windows were computed from their events when they ended, of all queries."""
 
     @staticmethod
     def of(progress: dict[str, Any], late: int, bad: int) -> Status:
@@ -80,6 +82,7 @@ class Status:
             bad_records=bad + int(figures.get("bad_records") or 0),
             rows=int(written.get("rows") or 0),
             last_row_seconds=written.get("last_row"),
+            buckets_at_close=int(figures.get("buckets_at_close") or 0),
         )
 
 
