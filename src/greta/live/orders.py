@@ -19,9 +19,10 @@ from greta.engine.job import Job
 from greta.engine.tables import attribute_type
 from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
-from greta.lang.nodes import Expression
+from greta.lang.nodes import Expression, Semantics
+from greta.live.edges import whole_template
 from greta.plan.measures import Events, Trends
-from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
+from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, State, Template
 
 Int = NDArray[np.int64]
 
@@ -92,32 +93,33 @@ def why_no_indexes(job: Job) -> str | None:
 def why_no_passing(job: Job) -> str | None:
     """The same under next and contiguous selection, where only the last vertices are linked to."""
     plan = job.plan
-    if plan.templates[0].negatives:
-        return f"the query asks for {plan.semantics.value} and has a NOT"
-    return _strange_agreement(plan) or _strange_numbers(job)
+    if plan.semantics is Semantics.NEXT:
+        # What is matched is asked of each side by itself, and then of both at once.
+        if plan.conjunction:
+            return "the query asks for skip-till-next-match and has an outermost AND"
+        # What a trailing NOT makes void was not matched either, and may have shut out events of other branches.
+        if len({_trailing(plan, state) for state in plan.templates[0].states}) > 1:
+            return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
+    return _strange_pattern(plan) or _strange_numbers(job)
 
 
-def _strange_agreement(plan: Plan) -> str | None:
-    if plan.conjunction:
-        return "the query has an outermost AND"
-    if plan.partitioning.scopes:
-        return "some variables alone agree on an attribute"
-    return None
+def _trailing(plan: Plan, state: State) -> tuple[int, ...]:
+    negatives = plan.templates[0].negatives
+    return tuple(at for at in state.clips if negatives[at].place is Place.TRAILING)
 
 
 def _strange_pattern(plan: Plan) -> str | None:
-    if strange := _strange_agreement(plan):
-        return strange
-    for negative in plan.templates[0].negatives:
-        if negative.place is not Place.BETWEEN:
-            return "the query begins or ends with a NOT"
-        if negative.template.transitions or negative.template.negatives:
-            return "a NOT is of more than one event"
+    if plan.partitioning.scopes:
+        return "some variables alone agree on an attribute"
+    for template in plan.templates:
+        for negative in template.negatives:
+            if negative.template.transitions or negative.template.negatives:
+                return "a NOT is of more than one event"
     return None
 
 
 def _strange_links(job: Job) -> str | None:
-    (template,) = job.plan.templates
+    template = whole_template(job.plan)
     paths = {link.path for link in template.links}
     if AccessPath.RANGES in paths:
         return "several comparisons stand between two events"
@@ -137,6 +139,8 @@ def _strange_numbers(job: Job) -> str | None:
     measures = job.plan.measures
     if job.numbers == "exact" and not all(isinstance(measure, Trends | Events) for measure in measures):
         return "exact values other than counts are computed with any number of digits"
+    if job.plan.conjunction and any(measure.summed and at not in job.floating for at, measure in enumerate(measures)):
+        return "sums of integers over pairs of trends are computed with all their digits"
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type

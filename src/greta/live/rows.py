@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from greta.engine.codes import Decoder
 from greta.engine.job import Job
 from greta.engine.merging import merge
+from greta.engine.pairs import pair_up
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged
+from greta.engine.run import Values
 from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.live.graphs import Reading
 from greta.live.kept import Kept
@@ -30,7 +33,7 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
     """
     tables = []
     for reading in readings:
-        beyond = _beyond(program.job, reading.values[:, : program.slots.adds])
+        beyond = _beyond(program.job, reading.values[:, :, : program.slots.adds])
         if beyond.any():
             assert kept is not None
             again = np.unique(reading.partition[beyond])
@@ -44,28 +47,29 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
 
 def are_beyond(program: Program, readings: list[Reading]) -> bool:
     """Whether some of the windows have to be computed from their events."""
-    return any(_beyond(program.job, reading.values[:, : program.slots.adds]).any() for reading in readings)
+    return any(_beyond(program.job, reading.values[:, :, : program.slots.adds]).any() for reading in readings)
 
 
 def _beyond(job: Job, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Where numbers must be computed in a wider form."""
-    if job.numbers == "exact":
-        return np.asarray((np.abs(adds) >= _EXACT).any(axis=1))
+    if job.numbers == "exact" or job.plan.conjunction:
+        # Pairs are made of differences, which need all digits.
+        return np.asarray(~(np.abs(adds) < _EXACT).all(axis=(1, 2)))
     odd = ~np.isfinite(adds) if job.plan.needs_magnitudes else np.isnan(adds)
-    return np.asarray(odd.any(axis=1))
+    return np.asarray(odd.any(axis=(1, 2)))
 
 
 def _partials(program: Program, reading: Reading) -> pa.Table:
     job, plan = program.job, program.job.plan
-    adds: dict[int, NDArray[Any]] = {}
-    maxes: dict[int, NDArray[Any]] = {}
-    for at, (measure, slot) in enumerate(zip(plan.measures, program.flow.results, strict=True)):
-        if measure.combine is Combine.MAX:
-            maxes[at] = reading.values[:, program.slots.adds + slot]
-        else:
-            adds[at] = reading.values[:, slot]
     group, groups = reading.groups([job.common.index(name) for name in plan.group])
-    merged = merge([Merged(group, reading.window, adds, maxes)])
+    values, window = _values(program, reading, 0), reading.window
+    if plan.conjunction:
+        sides = (values, _values(program, reading, 1), _values(program, reading, 2))
+        values = pair_up(plan.measures, *map(partial(_whole, job), sides))
+        paired = np.flatnonzero(values.adds[0] != 0)
+        group, window = group[paired], window[paired]
+        values = Values(*({at: column[paired] for at, column in some.items()} for some in (values.adds, values.maxes)))
+    merged = merge([Merged(group, window, values.adds, values.maxes)])
     attributes = {
         name: key_column([values[at] for values in groups], job.schema.field(name).type)
         for at, name in enumerate(plan.group)
@@ -76,6 +80,23 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
         if measure.compared is not None
     }
     return write_partials(job, merged, attributes, ways)
+
+
+def _values(program: Program, reading: Reading, side: int) -> Values:
+    """The measures of one side of an outermost AND, or of the one pattern that there is."""
+    values = Values({}, {})
+    for at, (measure, slot) in enumerate(zip(program.job.plan.measures, program.flow.results, strict=True)):
+        if measure.combine is Combine.MAX:
+            values.maxes[at] = reading.values[:, side, program.slots.adds + slot]
+        else:
+            values.adds[at] = reading.values[:, side, slot]
+    return values
+
+
+def _whole(job: Job, values: Values) -> Values:
+    """Values whose whole numbers are integers."""
+    adds = {at: column if at in job.floating else column.astype(np.int64) for at, column in values.adds.items()}
+    return Values(adds, values.maxes)
 
 
 def _decoder(type_: pa.DataType) -> Decoder:
