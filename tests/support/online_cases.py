@@ -90,7 +90,7 @@ def _events(draw: random.Random, count: int) -> pa.Table:
         time += 40 if draw.random() < 0.02 else 0
         rows.append(
             {
-                "type": draw.choice("AAABBC"),
+                "type": draw.choice("AAABBC") if rows else "A",
                 "time": time,
                 "x": draw.choice((None, 0, 1, 2, 3, 4, 5)),
                 "y": draw.choice((0.0, 1.5, draw.random())),
