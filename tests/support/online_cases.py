@@ -59,7 +59,7 @@ def online_case(draw: random.Random) -> OnlineCase:
     kind = draw.random()
     if kind < 0.6:
         pattern = draw.choice(PATTERNS)
-    elif kind < 0.85 or semantics == "skip-till-next-match":
+    elif kind < 0.85:
         pattern = draw.choice(NOTS if semantics == "skip-till-next-match" else NOTS + BRANCHES)
     else:
         pattern = draw.choice(PAIRS)

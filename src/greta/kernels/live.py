@@ -96,6 +96,8 @@ class Blocks(NamedTuple):
     of_state: Int
     of_order: Int
     """Per order: the block of the state that it leads from."""
+    side: Int
+    """Per state: its side of an outermost AND (left, right, both), or 0."""
 
 
 class Totals(NamedTuple):

@@ -81,7 +81,7 @@ class Vertices(NamedTuple):
     base: Int
     """Per partition: the window of the first lane of its vertices."""
     lanes: NDArray[np.uint8]
-    """Scratch: a mark per lane."""
+    """Scratch: a mark per side of an outermost AND (otherwise one) and lane."""
     about: Int
 
 
@@ -173,7 +173,7 @@ def _tick(
             variable += 1
         i += 1
     totals.last[p] = max(totals.last[p], last)
-    _mark_lanes(rows, vertices, rule, newest, low, high)
+    _mark_lanes(rows, vertices, totals, rule, newest, low, high)
     _take_places(automaton, rows, vertices, totals, rule, (p, newest, stretch.base, low))
     return i
 
@@ -216,7 +216,7 @@ def _link_up(
         else:
             for lane in range(low, high):
                 # No maximal trend starts at an event that continues one.
-                if vertices.lanes[lane] == 0:
+                if vertices.lanes[0, lane] == 0:
                     start(rows, row, lane, lane + 1, steps.start_adds, steps.start_maxes)
                     take_steps(rows, steps.steps, input_.weights, first, last, i, row, lane, lane + 1)
     for into in range(states.state[state, IN_FIRST], states.state[state, IN_LAST]):
@@ -251,25 +251,32 @@ def _mark_followed(
             vertices.extended[v] = 1
             for lane in range(rows.width):
                 if rows.store[v * rows.words + lane] != 0.0:
-                    vertices.lanes[lane] = 1
+                    vertices.lanes[0, lane] = 1
         v = vertices.following[v]
 
 
 @inner
-def _mark_lanes(rows: Rows, vertices: Vertices, rule: Rule, newest: int, low: int, high: int) -> None:
-    """Mark the lanes in which a tick ends what came before: all of its own, or those with a new vertex."""
-    vertices.lanes[:] = 0
+def _mark_lanes(rows: Rows, vertices: Vertices, totals: Totals, rule: Rule, newest: int, low: int, high: int) -> None:
+    """Mark the lanes in which a tick ends what came before: all of its own, or those with a new vertex.
+
+    What each side of an AND matches is asked of it alone; trends of both end where one of them has a new vertex.
+    """
+    vertices.lanes[:, :] = 0
     # Windows that are over when the tick comes.
-    vertices.lanes[:low] = 1
+    vertices.lanes[:, :low] = 1
     if rule.ends == CONTIGUOUS:
-        vertices.lanes[low:high] = 1
+        vertices.lanes[:, low:high] = 1
         return
     v = newest
     while v >= 0:
+        side = totals.blocks.side[vertices.state[v]]
         for lane in range(low, high):
             if rows.store[v * rows.words + lane] != 0.0:
-                vertices.lanes[lane] = 1
+                vertices.lanes[side, lane] = 1
         v = vertices.following[v]
+    if vertices.lanes.shape[0] > 1:
+        for lane in range(low, high):
+            vertices.lanes[2, lane] = max(vertices.lanes[0, lane], vertices.lanes[1, lane])
 
 
 @inner
@@ -290,11 +297,12 @@ def _take_places(
     while v >= 0:
         following = vertices.following[v]
         ends = rule.maximal != 0 and automaton.states.state[vertices.state[v], END] != 0
+        side = totals.blocks.side[vertices.state[v]]
         left = False
         for lane in range(rows.width):
             if rows.store[v * rows.words + lane] == 0.0:
                 continue
-            if vertices.lanes[lane] == 0:
+            if vertices.lanes[side, lane] == 0:
                 left = True
                 continue
             # An event extends a trend in the windows that it is in itself; those before are over.

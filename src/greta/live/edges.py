@@ -84,9 +84,7 @@ class Edges:
             leading if any(leading) else (),
             tuple(trailing for _, trailing in blocks),
             tuple(side for side, _ in blocks),
-            Blocks(
-                np.array(of_state, dtype=np.int64), np.array([of_state[source] for source in sources], dtype=np.int64)
-            ),
+            Blocks(*(np.array(of, dtype=np.int64) for of in (of_state, [of_state[at] for at in sources], sides))),
         )
 
     def arrays(self, matches: list[Latest], slide: int, endless: bool) -> EdgeArrays:

@@ -22,7 +22,7 @@ from greta.kernels.live import ORDER_COLUMNS
 from greta.lang.nodes import Expression, Semantics
 from greta.live.edges import whole_template
 from greta.plan.measures import Events, Trends
-from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, State, Template
+from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
 Int = NDArray[np.int64]
 
@@ -93,19 +93,16 @@ def why_no_indexes(job: Job) -> str | None:
 def why_no_passing(job: Job) -> str | None:
     """The same under next and contiguous selection, where only the last vertices are linked to."""
     plan = job.plan
-    if plan.semantics is Semantics.NEXT:
-        # What is matched is asked of each side by itself, and then of both at once.
-        if plan.conjunction:
-            return "the query asks for skip-till-next-match and has an outermost AND"
-        # What a trailing NOT makes void was not matched either, and may have shut out events of other branches.
-        if len({_trailing(plan, state) for state in plan.templates[0].states}) > 1:
-            return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
+    # What a trailing NOT makes void was not matched either, and may have shut out events of other branches.
+    if plan.semantics is Semantics.NEXT and any(len(_trailing(template)) > 1 for template in plan.templates):
+        return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
     return _strange_pattern(plan) or _strange_numbers(job)
 
 
-def _trailing(plan: Plan, state: State) -> tuple[int, ...]:
-    negatives = plan.templates[0].negatives
-    return tuple(at for at in state.clips if negatives[at].place is Place.TRAILING)
+def _trailing(template: Template) -> set[tuple[int, ...]]:
+    """The sets of trailing NOTs that states have."""
+    places = [negative.place for negative in template.negatives]
+    return {tuple(at for at in state.clips if places[at] is Place.TRAILING) for state in template.states}
 
 
 def _strange_pattern(plan: Plan) -> str | None:

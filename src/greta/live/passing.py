@@ -70,8 +70,8 @@ class PassingGraph(Graph):
         empty = self._results()
         self.partitions = Partitions(len(empty), empty, (), (), len(self.program.template.negatives))
         self.store, self.maxima = self._arena(0)
-        none = np.empty(0, dtype=np.int64)
-        flags, lanes = np.empty(0, dtype=np.uint8), np.zeros(self.program.width, dtype=np.uint8)
+        none, sides = np.empty(0, dtype=np.int64), len(self.program.job.plan.templates)
+        flags, lanes = np.empty(0, dtype=np.uint8), np.zeros((sides, self.program.width), dtype=np.uint8)
         self.vertices = Vertices(none, none, none, flags, flags, none, none, lanes, np.array([-1, 0, 0]))
 
     @property
