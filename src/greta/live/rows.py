@@ -52,10 +52,11 @@ def are_beyond(program: Program, readings: list[Reading]) -> bool:
 
 def _beyond(job: Job, adds: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Where numbers must be computed in a wider form."""
-    if job.numbers == "exact" or job.plan.conjunction:
-        # Pairs are made of differences, which need all digits.
+    both = job.plan.templates[-1].states if job.plan.conjunction else ()
+    if job.numbers == "exact" or both:
+        # Pairs of trends that both sides have are made of differences, which need all digits.
         return np.asarray(~(np.abs(adds) < _EXACT).all(axis=(1, 2)))
-    odd = ~np.isfinite(adds) if job.plan.needs_magnitudes else np.isnan(adds)
+    odd = ~np.isfinite(adds) if job.plan.needs_magnitudes or job.plan.conjunction else np.isnan(adds)
     return np.asarray(odd.any(axis=(1, 2)))
 
 
@@ -94,8 +95,9 @@ def _values(program: Program, reading: Reading, side: int) -> Values:
 
 
 def _whole(job: Job, values: Values) -> Values:
-    """Values whose whole numbers are integers."""
-    adds = {at: column if at in job.floating else column.astype(np.int64) for at, column in values.adds.items()}
+    """Values whose whole numbers are integers, as far as doubles hold these."""
+    small = {at: at not in job.floating and (np.abs(column) < _EXACT).all() for at, column in values.adds.items()}
+    adds = {at: column.astype(np.int64) if small[at] else column for at, column in values.adds.items()}
     return Values(adds, values.maxes)
 
 
