@@ -30,6 +30,7 @@ PATTERNS = {
     "branches": "SEQ(NOT N, A+) OR B",
     "pairs": "A+ AND SEQ(A+, B)",
     "pairs of the same": "(A OR B)+ AND A+",
+    "pairs, the other way round": "A+ AND (A OR B)+",
     "pairs with NOT": "SEQ(NOT N, A+) AND SEQ(A+, NOT M)",
 }
 WHERE = {"free": "[g]", "compared": "[g] AND A.x > NEXT(A).x", "equal": "A.w = NEXT(A).w", "local": "[g] AND N.x > 3"}
@@ -105,13 +106,17 @@ def test_open_windows_are_read_as_if_they_ended_now(pattern: str, semantics: str
 
 
 def counted(pattern: str, events: str, windows: str = "WITHIN 10 seconds SLIDE 5 seconds") -> dict[Any, Any]:
-    """Trends per window of events such as ``A1 N2``, pushed one by one."""
-    stream = greta.stream(f"RETURN COUNT(*) PATTERN {pattern} {windows}")
-    rows = []
-    for event in events.split():
-        rows += stream.push({"type": event[0], "time": int(event[1:])}).to_pylist()
-        assert stream.figures.online
-    return {row["window_start"]: row["count"] for row in [*rows, *stream.close().to_pylist()]}
+    """Trends per window of events such as ``A1 N2``, tick by tick."""
+    rows = [{"type": event[0], "time": int(event[1:])} for event in events.split()]
+    table = pa.Table.from_pylist(rows)
+    job = StreamJob.of(Job.bind(f"RETURN COUNT(*) PATTERN {pattern} {windows}", table.schema))
+    open_ones, parts = windows_for(job), []
+    for time in sorted({row["time"] for row in rows}):
+        tick = pa.Table.from_pylist([row for row in rows if row["time"] == time], table.schema)
+        parts.append(open_ones.advance(relevant(job, tick)[0], 1_000 * time + 1))
+    assert open_ones.figures().online
+    answer = job.finish(pa.concat_tables([*parts, open_ones.close()]))
+    return {row["window_start"]: row["count"] for row in answer.to_pylist()}
 
 
 #                   A6  N7  A7  A8    A12
@@ -137,6 +142,14 @@ def test_a_trailing_not_leaves_windows_alone_that_end_before_it() -> None:
 
 def test_a_window_with_nothing_left_has_no_row() -> None:
     assert counted("SEQ(A+, NOT N)", "A6 A7 N8") == {}
+
+
+@pytest.mark.parametrize("semantics", [ANY, NEXT, "contiguous"])
+def test_a_not_between_two_events_holds_though_all_three_came_by_themselves(semantics: str) -> None:
+    selected = f"SEQ(A, NOT N, B) SEMANTICS {semantics}"
+    assert counted(selected, "A1 N2 B3", "WITHIN 10 seconds") == {}
+    assert counted(selected, "N1 A2 B3", "WITHIN 10 seconds") == {0: 1}
+    assert counted(selected, "A1 N1 B3", "WITHIN 10 seconds") == {0: 1}
 
 
 def test_counts_of_pairs_beyond_two_to_the_53_have_all_their_digits() -> None:
