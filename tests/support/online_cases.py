@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,10 +12,35 @@ SCHEMA = pa.schema(
     [("type", pa.string()), ("time", pa.float64()), ("x", pa.int64()), ("y", pa.float64()), ("g", pa.string())]
 )
 PATTERNS = ("A+", "SEQ(A+, B)", "SEQ(A, B+)", "(SEQ(A, B))+", "SEQ(A+, B*, C)", "A+ OR B", "SEQ(A, B?, C+)")
+NOTS = (
+    "SEQ(A, NOT C, B)",
+    "SEQ(NOT C, A+)",
+    "SEQ(A+, NOT C)",
+    "SEQ(NOT C, A, B+)",
+    "SEQ(A+, B, NOT C)",
+    "SEQ(NOT B, A+, NOT C)",
+    "SEQ(NOT (B OR C), A+)",
+    "SEQ(A+, NOT (B OR C))",
+    "SEQ(NOT A M, A+)",
+    "SEQ(A+, NOT A M)",
+    "SEQ(NOT C M, A, NOT C, B, NOT C N)",
+)
+"""With NOTs of one event in all places, some of them of events that trends are made of, too."""
+BRANCHES = ("SEQ(A+, NOT C) OR B", "SEQ(A+, NOT C) OR SEQ(B+, NOT A M)", "SEQ(A+, NOT C) OR SEQ(NOT A M, B)")
+"""Branches that end with different NOTs, which skip-till-next-match cannot tell beforehand."""
+PAIRS = (
+    "A+ AND SEQ(A+, B)",
+    "(A OR B)+ AND A+",
+    "A+ AND B",
+    "SEQ(NOT C, A+) AND A+",
+    "SEQ(A+, NOT C) AND SEQ(NOT B, A+)",
+    "SEQ(A, NOT C, B) AND SEQ(A, B, NOT B M)",
+)
 WINDOWS = ("WITHIN 4 seconds SLIDE 1 second", "WITHIN 6 seconds SLIDE 4 seconds", "WITHIN 9 seconds", "")
 LINKS = ("A.x < NEXT(A).x", "A.y >= NEXT(A).y", "A.x != NEXT(A).x", "A.g = NEXT(A).g")
 OTHER_LINKS = ("A.x + NEXT(A).y > 4", "A.g <= NEXT(A).g")
 """Which no index answers, and next and contiguous selection need none for."""
+OF_PAIRS = ("COUNT(*)", "COUNT(A)", "MIN(A.y)", "MAX(A.x)", "SUM(A.y)", "AVG(A.y)")
 RETURNED = ("COUNT(*)", "SUM(A.x)", "MIN(A.y)", "AVG(A.x)", "MAX(COUNT(*))", "AVG(DURATION(*))", "MAX(SUM(A.x))")
 
 
@@ -30,18 +56,30 @@ def online_case(draw: random.Random) -> OnlineCase:
     """A case that is computed online; most have windows and conditions between events."""
     semantics = draw.choice(("skip-till-any-match", "skip-till-any-match", "skip-till-next-match", "contiguous"))
     every = semantics == "skip-till-any-match"
-    pattern = draw.choice((*PATTERNS, "SEQ(A, NOT C, B)") if every else PATTERNS)
+    kind = draw.random()
+    if kind < 0.6:
+        pattern = draw.choice(PATTERNS)
+    elif kind < 0.85:
+        pattern = draw.choice(NOTS if semantics == "skip-till-next-match" else NOTS + BRANCHES)
+    else:
+        pattern = draw.choice(PAIRS)
     maximal = "MAXIMAL" if pattern == "A+" and not every and draw.random() < 0.5 else ""
     where = [draw.choice(LINKS if every else LINKS + OTHER_LINKS)] if "A+" in pattern and draw.random() < 0.8 else []
     where += ["[g]"] if draw.random() < 0.4 else []
     where += ["A.y > 1"] if draw.random() < 0.2 else []
-    returned = draw.sample(RETURNED, draw.randint(1, 3))
+    where += [f"{draw.choice(again)}.y > 1"] if (again := _negative(pattern)) and draw.random() < 0.3 else []
+    returned = draw.sample(OF_PAIRS if pattern in PAIRS else RETURNED, draw.randint(1, 3))
     query = (
         f"RETURN {', '.join(f'{one} AS v{at}' for at, one in enumerate(returned))} PATTERN {pattern} "
         f"SEMANTICS {semantics} {maximal} {'WHERE ' + ' AND '.join(where) if where else ''} "
         f"{draw.choice(('', '', 'MIN LENGTH 2'))} {draw.choice(WINDOWS)}"
     )
     return OnlineCase(query, _events(draw, draw.choice((10, 30, 120))))
+
+
+def _negative(pattern: str) -> list[str]:
+    """Variables of NOTs."""
+    return re.findall(r"NOT (?:A |B |C )?([A-Z])[,)]", pattern)
 
 
 def _events(draw: random.Random, count: int) -> pa.Table:
@@ -52,7 +90,7 @@ def _events(draw: random.Random, count: int) -> pa.Table:
         time += 40 if draw.random() < 0.02 else 0
         rows.append(
             {
-                "type": draw.choice("AAABBC"),
+                "type": draw.choice("AAABBC") if rows else "A",
                 "time": time,
                 "x": draw.choice((None, 0, 1, 2, 3, 4, 5)),
                 "y": draw.choice((0.0, 1.5, draw.random())),

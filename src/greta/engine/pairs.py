@@ -23,7 +23,7 @@ def pair_up(measures: tuple[Measure, ...], left: Values, right: Values, both: Va
     with_left, with_right, with_both = y + z, x + z, x + y + z - 1
     paired = _Paired((with_left > 0) & (x > 0), (with_right > 0) & (y > 0), (with_both > 0) & (z > 0))
     adds: dict[int, NDArray[Any]] = {}
-    maxes: dict[int, NDArray[np.int64]] = {}
+    maxes: dict[int, NDArray[Any]] = {}
     for at, measure in enumerate(measures):
         if isinstance(measure, Trends):
             adds[at] = x * y + x * z + y * z + z * (z - 1) // 2
@@ -65,11 +65,12 @@ def _infinite(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([isinstance(value, float) for value in column.tolist()], dtype=bool)
 
 
-def _extreme(paired: _Paired, *sides: NDArray[np.int64]) -> NDArray[np.int64]:
-    """An extreme counts where its trend has a partner."""
-    result = np.full(len(paired.left), NOTHING, dtype=np.int64)
+def _extreme(paired: _Paired, *sides: NDArray[Any]) -> NDArray[Any]:
+    """An extreme counts where its trend has a partner. Extremes are codes, or doubles with -∞ for none."""
+    nothing = -np.inf if sides[0].dtype == np.float64 else NOTHING
+    result = np.full(len(paired.left), nothing, dtype=sides[0].dtype)
     for taken, side in zip(paired, sides, strict=True):
-        result = np.maximum(result, np.where(taken.astype(bool), side, NOTHING))
+        result = np.maximum(result, np.where(taken.astype(bool), side, nothing))
     return result
 
 

@@ -269,17 +269,23 @@ def _sort(heap: Heap, instance: int, base: int) -> None:
 @kernel
 def release(heap: Heap, instances: Int) -> None:
     """Let go of all that some instances hold."""
-    slots = heap.adds + heap.maxes
     for k in range(instances.shape[0]):
-        about = heap.instance[instances[k]]
-        if about[PLACE] >= 0:
-            length = slots * heap.width
-            give_back(heap, about[PLACE], length if about[SORTED] == 0 else about[CAPACITY] * (_HEAD + length))
-        for r in range(about[RUNS]):
-            let_go(heap, about[TABLE] + r * RUN_WORDS)
-        if about[TABLE_SIZE] > 0:
-            give_back(heap, about[TABLE], about[TABLE_SIZE] * RUN_WORDS)
-        new_instance(about, about[SORTED])
+        release_one(heap, instances[k])
+
+
+@inner
+def release_one(heap: Heap, instance: int) -> None:
+    """Let go of all that an instance holds."""
+    slots = heap.adds + heap.maxes
+    about = heap.instance[instance]
+    if about[PLACE] >= 0:
+        length = slots * heap.width
+        give_back(heap, about[PLACE], length if about[SORTED] == 0 else about[CAPACITY] * (_HEAD + length))
+    for r in range(about[RUNS]):
+        let_go(heap, about[TABLE] + r * RUN_WORDS)
+    if about[TABLE_SIZE] > 0:
+        give_back(heap, about[TABLE], about[TABLE_SIZE] * RUN_WORDS)
+    new_instance(about, about[SORTED])
 
 
 @inner

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.heap import FULL, Heap
-from greta.kernels.instances import gather, move_lanes, put_in
+from greta.kernels.instances import gather, move_lanes, put_in, release_one
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
+    CLIP,
     END,
     IN_FIRST,
     IN_LAST,
@@ -49,6 +50,16 @@ STRICT = 2
 ORDER_COLUMNS = 3
 
 
+class Edges(NamedTuple):
+    """What NOTs at the edges of a pattern do to new events; without rows where there are none."""
+
+    alive: Int
+    """[clip, event]: the first window in which the event may be in a state of that clip: in those before, a match of
+    a leading NOT has ended earlier."""
+    void: NDArray[np.uint8]
+    """[block, event]: whether a trailing NOT matches here, so that all trends with earlier events are void."""
+
+
 class News(NamedTuple):
     """New events, by partition and time."""
 
@@ -63,6 +74,9 @@ class News(NamedTuple):
     """[order × 2 (earlier, later), event]: the index that the event is put into, or read from; -1: none."""
     cursor: Int
     """Per slice: the next event to be read."""
+    edges: Edges
+    plain: Int
+    """[slice, order]: the one index of an order that has no keys; -1 for others."""
 
 
 class Stretch(NamedTuple):
@@ -76,14 +90,28 @@ class Stretch(NamedTuple):
     slide: int
 
 
+class Blocks(NamedTuple):
+    """Which results belong together: those of one side of an AND, and of branches that end with the same NOTs."""
+
+    of_state: Int
+    of_order: Int
+    """Per order: the block of the state that it leads from."""
+    side: Int
+    """Per state: its side of an outermost AND (left, right, both), or 0."""
+
+
 class Totals(NamedTuple):
-    """Results of open windows, a row per partition: additive slots, then extreme ones, each with all lanes."""
+    """Results of open windows, a row per partition with a block after the other.
+
+    A block has additive slots, then extreme ones, each with all lanes.
+    """
 
     rows: NDArray[np.float64]
     base: Int
     """Per partition: the window of its first lane."""
     last: Int
     """Per partition: the last window that one of its events is in."""
+    blocks: Blocks
 
 
 @kernel
@@ -107,14 +135,13 @@ def go_on(
     pending = np.empty((vertices, 4), dtype=np.int64)
     for k in range(news.partition.shape[0]):
         i, end = news.cursor[k], news.offsets[k + 1]
-        p = news.partition[k]
         while i < end and news.time[i] < stretch.stop:
             most = vertices_of_tick(states, news.time, news.mask, i, end)
             if most > vertices:
                 vertices = 2 * most
                 rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
                 pending = np.empty((vertices, 4), dtype=np.int64)
-            i = _tick(rows, states, steps, order, news, weights, heap, totals, stretch, pending, p, i, end)
+            i = _tick(rows, states, steps, order, news, weights, heap, totals, stretch, pending, k, i, end)
             if heap.about[FULL] != 0:
                 return
         news.cursor[k] = i
@@ -149,20 +176,28 @@ def _tick(
     totals: Totals,
     stretch: Stretch,
     pending: Int,
-    p: int,
+    k: int,
     i: int,
     end: int,
 ) -> int:
-    """Make the vertices of one tick, then put them into indexes; the first event after it."""
+    """Make the vertices of one tick of slice ``k``, then put them into indexes; the first event after it."""
+    p = news.partition[k]
     instant = news.time[i]
     last = instant // stretch.slide
     low = max((instant - stretch.within) // stretch.slide + 1, stretch.base, stretch.lowest) - stretch.base
     high = last + 1 - stretch.base
+    lowest = low
     waiting = 0
     state_of = states.state
+    for block in range(news.edges.void.shape[0]):
+        if is_void(news.edges, block, news.time, i, end):
+            clear_totals(rows, totals, block, p, stretch.base, low)
+            for o in range(news.plain.shape[1]):
+                if totals.blocks.of_order[o] == block and news.plain[k, o] >= 0:
+                    release_one(heap, news.plain[k, o])
     while i < end and news.time[i] == instant:
         mask = news.mask[i]
-        if low >= high:
+        if lowest >= high:
             # Windows with gaps between them: the event is in none.
             mask = _NONE
         variable = 0
@@ -173,6 +208,9 @@ def _tick(
                 continue
             for at in range(states.ptr[variable], states.ptr[variable + 1]):
                 state = states.entered[at]
+                low = first_lane(news.edges, state_of[state, CLIP], i, stretch.base, lowest)
+                if low >= high:
+                    continue
                 clear(rows, waiting, low, high)
                 if state_of[state, START] != 0:
                     start(rows, waiting, low, high, steps.start_adds, steps.start_maxes)
@@ -195,18 +233,19 @@ def _tick(
                 if first < stop:
                     take_steps(rows, steps.steps, weights, first, stop, i, waiting, low, high)
                 if state_of[state, END] != 0:
-                    add_to_totals(rows, waiting, totals, p, stretch.base, low, high)
+                    add_to_totals(rows, waiting, totals, totals.blocks.of_state[state], p, stretch.base, low, high)
                     totals.last[p] = max(totals.last[p], last)
                 if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
                     pending[waiting, 0] = state
                     pending[waiting, 1] = i
+                    pending[waiting, 2] = low
                     waiting += 1
             mask >>= _ONE
             variable += 1
         i += 1
     # The tick is over: its vertices may come before what follows.
     for at in range(waiting):
-        state, event = pending[at, 0], pending[at, 1]
+        state, event, low = pending[at, 0], pending[at, 1], pending[at, 2]
         totals.last[p] = max(totals.last[p], last)
         for out in range(state_of[state, OUT_FIRST], state_of[state, OUT_LAST]):
             o = states.outgoing[out]
@@ -223,13 +262,52 @@ def _tick(
 
 
 @inner
-def add_to_totals(rows: Rows, row: int, totals: Totals, p: int, base: int, low: int, high: int) -> None:
+def first_lane(edges: Edges, clip: int, i: int, base: int, low: int) -> int:
+    """The first lane of an event in a state of some clip; ``low`` is the first one that the event is in at all."""
+    if edges.alive.shape[0] == 0:
+        return low
+    lane: int = max(low, edges.alive[clip, i] - base)
+    return lane
+
+
+@inner
+def is_void(edges: Edges, block: int, time: Int, i: int, end: int) -> bool:
+    """Whether the tick of event ``i`` makes all earlier trends of a block void."""
+    instant = time[i]
+    while i < end and time[i] == instant:
+        if edges.void[block, i] != 0:
+            return True
+        i += 1
+    return False
+
+
+@inner
+def _let_totals_begin(rows: Rows, totals: Totals, p: int, base: int) -> None:
+    """Let the lanes of a partition's results begin with the first open window."""
+    if totals.base[p] != base:
+        words = (rows.adds + rows.maxes) * rows.width
+        for at in range(0, totals.rows.shape[1], words):
+            move_lanes(totals.rows[p], at, rows.adds, rows.maxes, rows.width, base - totals.base[p])
+        totals.base[p] = base
+
+
+@inner
+def clear_totals(rows: Rows, totals: Totals, block: int, p: int, base: int, low: int) -> None:
+    """Forget the results of a block from a lane on."""
+    _let_totals_begin(rows, totals, p, base)
+    width = rows.width
+    for slot in range(rows.adds + rows.maxes):
+        at = (block * (rows.adds + rows.maxes) + slot) * width
+        totals.rows[p, at + low : at + width] = 0.0 if slot < rows.adds else -np.inf
+
+
+@inner
+def add_to_totals(rows: Rows, row: int, totals: Totals, block: int, p: int, base: int, low: int, high: int) -> None:
     """Add all slots of a row to the results of a partition."""
     width = rows.width
-    own = totals.rows[p]
-    if totals.base[p] != base:
-        move_lanes(own, 0, rows.adds, rows.maxes, width, base - totals.base[p])
-        totals.base[p] = base
+    _let_totals_begin(rows, totals, p, base)
+    words = (rows.adds + rows.maxes) * width
+    own = totals.rows[p, block * words : (block + 1) * words]
     for slot in range(rows.adds):
         target = own[slot * width + low : slot * width + high]
         source = rows.store[row * rows.words + slot * width + low : row * rows.words + slot * width + high]

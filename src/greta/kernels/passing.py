@@ -19,6 +19,7 @@ from greta.kernels.instances import move_lanes
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
+    CLIP,
     END,
     IN_FIRST,
     IN_LAST,
@@ -31,7 +32,16 @@ from greta.kernels.layout import (
     Input,
     Int,
 )
-from greta.kernels.live import Stretch, Totals, add_to_totals, vertices_of_tick
+from greta.kernels.live import (
+    Edges,
+    Stretch,
+    Totals,
+    add_to_totals,
+    clear_totals,
+    first_lane,
+    is_void,
+    vertices_of_tick,
+)
 from greta.kernels.nearest import CONTIGUOUS, Rule
 from greta.kernels.numbers import Rows, add_row, clear, is_alive, start
 from greta.kernels.steps import take_steps
@@ -53,6 +63,7 @@ class Slices(NamedTuple):
     """The number of each slice's partition."""
     cursor: Int
     """The next event to be read."""
+    edges: Edges
 
 
 class Vertices(NamedTuple):
@@ -70,7 +81,7 @@ class Vertices(NamedTuple):
     base: Int
     """Per partition: the window of the first lane of its vertices."""
     lanes: NDArray[np.uint8]
-    """Scratch: a mark per lane."""
+    """Scratch: a mark per side of an outermost AND (otherwise one) and lane."""
     about: Int
 
 
@@ -97,7 +108,8 @@ def pass_on(
             if vertices_of_tick(automaton.states, events.time, events.mask, i, end) > vertices.about[COUNT]:
                 vertices.about[SHORT] = 1
                 return
-            i = _tick(automaton, input_, rows, vertices, totals, stretch, rule, (slices.partition[k], i, end), stack)
+            where = (slices.partition[k], i, end)
+            i = _tick(automaton, input_, slices.edges, rows, vertices, totals, stretch, rule, where, stack)
             slices.cursor[k] = i
 
 
@@ -105,6 +117,7 @@ def pass_on(
 def _tick(
     automaton: Automaton,
     input_: Input,
+    edges: Edges,
     rows: Rows,
     vertices: Vertices,
     totals: Totals,
@@ -124,6 +137,10 @@ def _tick(
     low = max((instant - stretch.within) // stretch.slide + 1, stretch.base, stretch.lowest) - stretch.base
     high = last + 1 - stretch.base
     _let_lanes_begin(rows, vertices, p, stretch.base)
+    for block in range(edges.void.shape[0]):
+        if is_void(edges, block, events.time, i, end):
+            clear_totals(rows, totals, block, p, stretch.base, low)
+            _let_go_of_block(vertices, totals, block, p)
     newest: Any = np.int64(-1)
     while i < end and events.time[i] == instant:
         mask = events.mask[i]
@@ -135,11 +152,15 @@ def _tick(
                 for at in range(states.ptr[variable], states.ptr[variable + 1]):
                     state = states.entered[at]
                     row = vertices.about[UNUSED]
-                    if _link_up(automaton, input_, rows, vertices, rule, (p, i, state, row), (low, high), stack):
+                    lane = first_lane(edges, states.state[state, CLIP], i, stretch.base, low)
+                    if lane >= high:
+                        continue
+                    if _link_up(automaton, input_, rows, vertices, rule, (p, i, state, row), (lane, high), stack):
                         first, stop = states.state[state, PART_FIRST], states.state[state, PART_LAST]
-                        take_steps(rows, automaton.steps.steps, input_.weights, first, stop, i, row, low, high)
+                        take_steps(rows, automaton.steps.steps, input_.weights, first, stop, i, row, lane, high)
                         if rule.maximal == 0 and states.state[state, END] != 0:
-                            add_to_totals(rows, row, totals, p, stretch.base, low, high)
+                            block = totals.blocks.of_state[state]
+                            add_to_totals(rows, row, totals, block, p, stretch.base, lane, high)
                         vertices.about[UNUSED] = vertices.following[row]
                         vertices.about[COUNT] -= 1
                         vertices.state[row] = state
@@ -152,7 +173,7 @@ def _tick(
             variable += 1
         i += 1
     totals.last[p] = max(totals.last[p], last)
-    _mark_lanes(rows, vertices, rule, newest, low, high)
+    _mark_lanes(rows, vertices, totals, rule, newest, low, high)
     _take_places(automaton, rows, vertices, totals, rule, (p, newest, stretch.base, low))
     return i
 
@@ -195,7 +216,7 @@ def _link_up(
         else:
             for lane in range(low, high):
                 # No maximal trend starts at an event that continues one.
-                if vertices.lanes[lane] == 0:
+                if vertices.lanes[0, lane] == 0:
                     start(rows, row, lane, lane + 1, steps.start_adds, steps.start_maxes)
                     take_steps(rows, steps.steps, input_.weights, first, last, i, row, lane, lane + 1)
     for into in range(states.state[state, IN_FIRST], states.state[state, IN_LAST]):
@@ -230,25 +251,32 @@ def _mark_followed(
             vertices.extended[v] = 1
             for lane in range(rows.width):
                 if rows.store[v * rows.words + lane] != 0.0:
-                    vertices.lanes[lane] = 1
+                    vertices.lanes[0, lane] = 1
         v = vertices.following[v]
 
 
 @inner
-def _mark_lanes(rows: Rows, vertices: Vertices, rule: Rule, newest: int, low: int, high: int) -> None:
-    """Mark the lanes in which a tick ends what came before: all of its own, or those with a new vertex."""
-    vertices.lanes[:] = 0
+def _mark_lanes(rows: Rows, vertices: Vertices, totals: Totals, rule: Rule, newest: int, low: int, high: int) -> None:
+    """Mark the lanes in which a tick ends what came before: all of its own, or those with a new vertex.
+
+    What each side of an AND matches is asked of it alone; trends of both end where one of them has a new vertex.
+    """
+    vertices.lanes[:, :] = 0
     # Windows that are over when the tick comes.
-    vertices.lanes[:low] = 1
+    vertices.lanes[:, :low] = 1
     if rule.ends == CONTIGUOUS:
-        vertices.lanes[low:high] = 1
+        vertices.lanes[:, low:high] = 1
         return
     v = newest
     while v >= 0:
+        side = totals.blocks.side[vertices.state[v]]
         for lane in range(low, high):
             if rows.store[v * rows.words + lane] != 0.0:
-                vertices.lanes[lane] = 1
+                vertices.lanes[side, lane] = 1
         v = vertices.following[v]
+    if vertices.lanes.shape[0] > 1:
+        for lane in range(low, high):
+            vertices.lanes[2, lane] = max(vertices.lanes[0, lane], vertices.lanes[1, lane])
 
 
 @inner
@@ -269,16 +297,17 @@ def _take_places(
     while v >= 0:
         following = vertices.following[v]
         ends = rule.maximal != 0 and automaton.states.state[vertices.state[v], END] != 0
+        side = totals.blocks.side[vertices.state[v]]
         left = False
         for lane in range(rows.width):
             if rows.store[v * rows.words + lane] == 0.0:
                 continue
-            if vertices.lanes[lane] == 0:
+            if vertices.lanes[side, lane] == 0:
                 left = True
                 continue
             # An event extends a trend in the windows that it is in itself; those before are over.
             if ends and (vertices.extended[v] == 0 or lane < low):
-                add_to_totals(rows, v, totals, p, base, lane, lane + 1)
+                add_to_totals(rows, v, totals, totals.blocks.of_state[vertices.state[v]], p, base, lane, lane + 1)
             clear(rows, v, lane, lane + 1)
         if left:
             vertices.following[v] = newest
@@ -287,6 +316,22 @@ def _take_places(
             _let_go(vertices, v)
         v = following
     vertices.head[p] = newest
+
+
+@inner
+def _let_go_of_block(vertices: Vertices, totals: Totals, block: int, p: int) -> None:
+    """Let go of the vertices of a partition whose trends belong to a block: all of them are void."""
+    left: Any = np.int64(-1)
+    v = vertices.head[p]
+    while v >= 0:
+        following = vertices.following[v]
+        if totals.blocks.of_state[vertices.state[v]] == block:
+            _let_go(vertices, v)
+        else:
+            vertices.following[v] = left
+            left = v
+        v = following
+    vertices.head[p] = left
 
 
 @inner
@@ -314,7 +359,7 @@ def end_maximal(
         v = vertices.head[p]
         while v >= 0:
             if states[vertices.state[v], END] != 0:
-                add_to_totals(rows, v, totals, p, base, 0, lanes)
+                add_to_totals(rows, v, totals, totals.blocks.of_state[vertices.state[v]], p, base, 0, lanes)
             v = vertices.following[v]
 
 

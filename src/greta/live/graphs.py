@@ -27,7 +27,7 @@ class Reading:
     partition: Int
     window: Int
     values: NDArray[np.float64]
-    """[row, slot]: additive slots, then extreme ones."""
+    """[row, side of an outermost AND (otherwise one), slot]: additive slots, then extreme ones."""
 
     keys: dict[int, tuple[Any, ...]]
     """What the events of each partition agree on: it may be forgotten by now."""
@@ -94,7 +94,8 @@ class Graph(ABC):
     def _results(self) -> NDArray[np.float64]:
         """What there is to begin with: no trend, and no extreme."""
         slots, width = self.program.slots, self.program.width
-        return np.concatenate((np.zeros(slots.adds * width), np.full(slots.maxes * width, -np.inf)))
+        block = np.concatenate((np.zeros(slots.adds * width), np.full(slots.maxes * width, -np.inf)))
+        return np.tile(block, len(self.program.edges.side))
 
     @property
     def base(self) -> int:
@@ -102,7 +103,8 @@ class Graph(ABC):
         return max(self.first, self.program.lowest)
 
     def _totals(self) -> Totals:
-        return Totals(self.partitions.rows, self.partitions.base, self.partitions.last)
+        parts = self.partitions
+        return Totals(parts.rows, parts.base, parts.last, self.program.edges.blocks)
 
     @property
     def open_windows(self) -> int:
@@ -161,14 +163,29 @@ class Graph(ABC):
         first = max(first, int(parts.base[numbers].min(initial=ENDLESS)))
         last = min(last, int(parts.base[numbers].max(initial=NEVER)) + width)
         partition, window, lanes = [_NONE], [_NONE], [_NONE]
+        blocks, size = len(self.program.edges.side), slots.adds + slots.maxes
+        first_slot = width * size * np.arange(blocks)
         for w in range(first, last):
             lane = w - parts.base[numbers]
             inside = np.flatnonzero((lane >= 0) & (lane < width))
-            alive = inside[parts.rows[numbers[inside], lane[inside]] != 0]
+            counts = parts.rows[numbers[inside, None], lane[inside, None] + first_slot]
+            alive = inside[(counts != 0).any(axis=1)]
             partition.append(numbers[alive])
             lanes.append(lane[alive])
             window.append(np.full(len(alive), w))
         rows, lane = np.concatenate(partition), np.concatenate(lanes)
-        values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(slots.adds + slots.maxes)]
+        values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(blocks * size)]
         keys = {at: parts.key[at] for at in np.unique(rows).tolist()}
-        return Reading(rows, np.concatenate(window), values, keys)
+        return Reading(rows, np.concatenate(window), self._by_side(values.reshape(len(rows), blocks, size)), keys)
+
+    def _by_side(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[row, block, slot] → [row, side, slot]: branches that end with different NOTs add up, sides may have none."""
+        side, adds = np.array(self.program.edges.side), self.program.slots.adds
+        sides = len(self.program.job.plan.templates)
+        if len(side) == sides == 1:
+            return values
+        result = np.empty((len(values), sides, values.shape[2]))
+        for at in range(sides):
+            result[:, at, :adds] = values[:, side == at, :adds].sum(axis=1)
+            result[:, at, adds:] = values[:, side == at, adds:].max(axis=1, initial=-np.inf)
+        return result

@@ -44,7 +44,7 @@ class LiveGraph(Graph):
             empty,
             tuple(order.compared is not None for order in orders),
             tuple(order.keyed for order in orders),
-            len(self.program.job.plan.templates[0].negatives),
+            len(self.program.template.negatives),
         )
         if not len(self.memory):
             # Pages that are never written to are never there, so room for the most costs nothing.
@@ -84,8 +84,9 @@ class LiveGraph(Graph):
         base = self.base
         results = parts.rows[numbers]
         for row, at in zip(results, numbers, strict=True):
-            move_lanes(row, 0, slots.adds, slots.maxes, width, base - parts.base[at])
-        arrays = {"results": results, "last": parts.last[numbers]}
+            for block in range(0, len(row), (slots.adds + slots.maxes) * width):
+                move_lanes(row, block, slots.adds, slots.maxes, width, base - parts.base[at])
+        arrays = {"results": results, "last": parts.last[numbers], "barriers": parts.barriers[numbers]}
         carried = (slots.carried_adds, slots.carried_maxes)
         for order in range(len(self.program.orders)):
             sums = np.zeros((len(numbers), sum(carried) * width))
@@ -105,6 +106,8 @@ class LiveGraph(Graph):
         base = self.base
         numbers = parts.numbers(keys, base, NEVER)
         parts.rows[numbers], parts.last[numbers] = totals["results"], totals["last"]
+        if parts.negatives:
+            parts.barriers[numbers] = totals["barriers"]
         for order in range(len(self.program.orders)):
             sums = totals[f"order_{order}"]
             for row, at in zip(sums, parts.instances[numbers, order], strict=True):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from greta.engine.partitions import Frame
 from greta.engine.tables import without_nulls
 from greta.kernels.layout import NOTHING, Weights
 from greta.kernels.live import News
+from greta.live.edges import NEVER, Latest, latest_matches
 from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
@@ -26,7 +27,6 @@ Int = NDArray[np.int64]
 
 _EXACT = 2**53
 """Integers up to this are doubles without a loss."""
-_NEVER = -(2**62)
 
 
 class LiveArrays(EventArrays):
@@ -82,7 +82,7 @@ class NewEvents:
     ) -> NewEvents:
         """Sort events into partitions; ``first`` is the first open window."""
         stream = Stream.of(program.job, events)
-        frame = stream.frame_of(program.job.plan.templates[0].variables, (), False)
+        frame = graph_frame(program, stream, False)
         used = np.flatnonzero(np.diff(frame.offsets))
         window = max(first, program.first_window(int(stream.time[0])))
         examples = events.take(pa.array(stream.keys.example[frame.common[used]]))
@@ -102,8 +102,10 @@ class NewEvents:
         each = np.repeat(self.partition, np.diff(offsets))
         orders = self.program.orders
         codes = [side for order in orders if order.compared is not None for side in self._compared(order)]
-        stretches = [self._stretches(negative) for negative in range(self.partitions.negatives)]
-        instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, stretches)]
+        known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
+        known[self.used] = self.partitions.barriers[self.partition]
+        matches = match_all(self.program, self.partitions, self.stream, self.frame, known)
+        instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, matches)]
         length = len(self.frame.rows)
         return News(
             offsets,
@@ -113,6 +115,8 @@ class NewEvents:
             np.stack(codes) if codes else np.empty((0, length), dtype=np.int64),
             np.stack(instances) if instances else np.empty((0, length), dtype=np.int64),
             offsets[:-1].copy(),
+            self.program.edges.arrays(matches, self.program.slide, self.program.slide == ENDLESS),
+            self.partitions.instances[self.partition],
         )
 
     def weights(self) -> Weights:
@@ -136,57 +140,50 @@ class NewEvents:
         sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
         return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
 
-    def _instances(self, at: int, order: Order, partition: Int, stretches: list[tuple[Int, Int]]) -> list[Int]:
-        """Per event: the instance of an order that it is put into, and the one that it is linked by."""
+    def _instances(self, at: int, order: Order, partition: Int, matches: list[Latest]) -> list[Int]:
+        """Per event: the instance of an order that it is put into, and the one that it is linked by.
+
+        Matches of a NOT cut time into stretches, named by the match that they begin with. In the middle, a match at an
+        event's own time has begun the stretch that it leaves, not the one that it enters.
+        """
         pairs = [self.words.codes(self.stream.columns, equal) for equal in order.keys]
-        earlier, later = (
-            [*(pair[side][self.frame.rows] for pair in pairs), *(stretches[at][side] for at in order.negations)]
-            for side in (0, 1)
-        )
+        earlier, later = ([pair[side][self.frame.rows] for pair in pairs] for side in (0, 1))
+        earlier += [matches[one].until for one in order.negations]
+        later += [matches[one].before for one in order.negations]
+        if order.keyed:
+            since = self.program.edges.stretch(self.program.edges.blocks.of_order[at], matches)
+            earlier, later = earlier + since, later + since
         return [
             self.partitions.instances_of(at, partition, earlier, _last_window(self.program, self.stream)),
             self.partitions.instances_of(at, partition, later, None),
         ]
 
-    def _stretches(self, negative: int) -> tuple[Int, Int]:
-        """Matches of a NOT of one event cut time into stretches, named by the match that they begin with.
 
-        Per event: the stretch that it leaves (a match at its own time has begun the next one), and the one it enters.
-        """
-        stream, frame = self.stream, self.frame
-        template = self.program.job.plan.templates[0].negatives[negative].template
-        matches = stream.frame_of(template.variables, (), False)
-        count = len(frame.offsets) - 1
-        latest = np.full(count, _NEVER, dtype=np.int64)
-        latest[self.used] = self.partitions.barriers[self.partition, negative]
-        # Both are sorted by (partition, time): a place among all times makes that one number.
-        times = np.unique(stream.time)
+def graph_frame(program: Program, stream: Stream, keep_all: bool) -> Frame:
+    """The events of trends, and those of NOTs at the edges, which take no variable."""
+    variables = program.template.variables
+    frame = stream.frame_of(variables | program.edges.variables, (), keep_all)
+    return replace(frame, mask=frame.mask & np.uint64(stream.mask_of(variables)))
 
-        def places(one: Frame) -> Int:
-            partition = np.repeat(np.arange(count), np.diff(one.offsets))
-            return partition * len(times) + np.searchsorted(times, stream.time[one.rows])
 
-        number, place = places(matches), places(frame)
-        own = np.repeat(np.arange(count), np.diff(frame.offsets))
-        instants = np.append(stream.time[matches.rows], _NEVER)
+def match_all(program: Program, partitions: Partitions, stream: Stream, frame: Frame, known: Int) -> list[Latest]:
+    """Per NOT: its latest matches as seen from the events of a frame. They are noted in each partition that there is.
 
-        def begun(side: Literal["left", "right"]) -> Int:
-            before = np.searchsorted(number, place, side=side)
-            return np.where(before > matches.offsets[own], instants[before - 1], latest[own])
-
-        stretches = begun("right"), begun("left")
-        self._remember(negative, matches)
-        return stretches
-
-    def _remember(self, negative: int, matches: Frame) -> None:
-        """Note the latest match in each partition that there is."""
+    ``known``: [partition of the frame, NOT], the latest match of earlier pushes.
+    """
+    found = []
+    for at, negative in enumerate(program.template.negatives):
+        latest, matches = latest_matches(stream, frame, negative.template.variables, known[:, at])
+        found.append(latest)
         having = np.flatnonzero(np.diff(matches.offsets))
-        stream, partitions = self.stream, self.partitions
-        keys = keys_of(self.program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
+        keys = keys_of(program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
         times = stream.time[matches.rows[matches.offsets[having + 1] - 1]]
         for key, time in zip(keys, times.tolist(), strict=True):
             if key in partitions.of_key:
-                partitions.barriers[partitions.of_key[key], negative] = time
+                number = partitions.of_key[key]
+                # Events that were carried from earlier pushes may be matches, too.
+                partitions.barriers[number, at] = max(partitions.barriers[number, at], time)
+    return found
 
 
 def _last_window(program: Program, stream: Stream) -> int:

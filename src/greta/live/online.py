@@ -19,6 +19,7 @@ from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.errors import GretaError, StateError
 from greta.live.at_close import AtClose
+from greta.live.changes import cell_of, changed
 from greta.live.choice import new_graph
 from greta.live.graphs import Graph, Reading
 from greta.live.growing import LiveGraph
@@ -64,6 +65,8 @@ class Online:
         """Whether a call ended half way: the graph has gone on, and nothing else has."""
         self._told: Told | None = None
         """What changes are compared with, where anybody asks for them."""
+        self._pairs_told: pa.Table | None = None
+        """The same for an outermost AND: all rows, since partitions are paired before they are added."""
 
     def advance(self, events: pa.Table, until: int) -> pa.Table:
         """Link the events to those before them; read the windows that have ended."""
@@ -116,7 +119,7 @@ class Online:
                 hint=f"set {MEMORY} to more bytes and go on from the last snapshot, or let fewer windows overlap",
             ) from surprise
         instead = AtClose(self._job, str(surprise), self._kept)
-        if self._told is not None:
+        if self._told is not None or self._pairs_told is not None:
             instead.changes()
         rows = instead.advance(events, until)
         self._instead, self._kept, self._graph = instead, None, new_graph(self._program, 0)
@@ -151,6 +154,9 @@ class Online:
         """The results so far of groups and windows that have changed: those of partitions with new events are read."""
         if self._instead is not None:
             return self._instead.changes()
+        if self._job.plan.conjunction:
+            before, self._pairs_told = self._pairs_told, self.open()
+            return changed(before, self._pairs_told, cell_of(self._job))
         graph = self._whole_graph()
         if self._told is None:
             self._told = Told(self._program)
@@ -164,7 +170,7 @@ class Online:
         self._graph = new_graph(self._program, self._most)
         self._graph.start(first)
         self._kept = None if self._kept is None else Kept(self._job, self._kept.first)
-        self._instead = self._told = None
+        self._instead = self._told = self._pairs_told = None
         return rows
 
     def figures(self) -> Figures:

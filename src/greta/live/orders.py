@@ -20,7 +20,8 @@ from greta.engine.job import Job
 from greta.engine.tables import attribute_type, plain_type
 from greta.kernels.layout import NOTHING
 from greta.kernels.live import ORDER_COLUMNS
-from greta.lang.nodes import Expression
+from greta.lang.nodes import Expression, Semantics
+from greta.live.edges import whole_template
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
 
 Int = NDArray[np.int64]
@@ -96,32 +97,30 @@ def why_no_indexes(job: Job) -> str | None:
 def why_no_passing(job: Job) -> str | None:
     """The same under next and contiguous selection, where only the last vertices are linked to."""
     plan = job.plan
-    if plan.templates[0].negatives:
-        return f"the query asks for {plan.semantics.value} and has a NOT"
-    return _strange_agreement(plan) or _strange_numbers(job)
+    # What a trailing NOT makes void was not matched either, and may have shut out events of other branches.
+    if plan.semantics is Semantics.NEXT and any(len(_trailing(template)) > 1 for template in plan.templates):
+        return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
+    return _strange_pattern(plan) or _strange_numbers(job)
 
 
-def _strange_agreement(plan: Plan) -> str | None:
-    if plan.conjunction:
-        return "the query has an outermost AND"
-    if plan.partitioning.scopes:
-        return "some variables alone agree on an attribute"
-    return None
+def _trailing(template: Template) -> set[tuple[int, ...]]:
+    """The sets of trailing NOTs that states have."""
+    places = [negative.place for negative in template.negatives]
+    return {tuple(at for at in state.clips if places[at] is Place.TRAILING) for state in template.states}
 
 
 def _strange_pattern(plan: Plan) -> str | None:
-    if strange := _strange_agreement(plan):
-        return strange
-    for negative in plan.templates[0].negatives:
-        if negative.place is not Place.BETWEEN:
-            return "the query begins or ends with a NOT"
-        if negative.template.transitions or negative.template.negatives:
-            return "a NOT is of more than one event"
+    if plan.partitioning.scopes:
+        return "some variables alone agree on an attribute"
+    for template in plan.templates:
+        for negative in template.negatives:
+            if negative.template.transitions or negative.template.negatives:
+                return "a NOT is of more than one event"
     return None
 
 
 def _strange_links(job: Job) -> str | None:
-    (template,) = job.plan.templates
+    template = whole_template(job.plan)
     paths = {link.path for link in template.links}
     if AccessPath.RANGES in paths:
         return "several comparisons stand between two events"
@@ -144,6 +143,8 @@ def _strange_numbers(job: Job) -> str | None:
             type_ = plain_type(job.schema.field(name).type)
             if pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
                 return f"exact values of {name} may have more digits than doubles"
+    if job.plan.conjunction and any(measure.summed and at not in job.floating for at, measure in enumerate(measures)):
+        return "sums of integers over pairs of trends are computed with all their digits"
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type

@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame
-from greta.engine.program import Compiler
-from greta.kernels.layout import Automaton, Input
+from greta.engine.program import Compiler, Gap
+from greta.kernels.layout import EQUALS, Automaton, Input
 from greta.kernels.live import Stretch
 from greta.kernels.nearest import CONTIGUOUS, NEXT, Rule
 from greta.kernels.numbers import Rows
 from greta.kernels.passing import COUNT, SHORT, UNUSED, Slices, Vertices, end_maximal, let_go_of, pass_on
 from greta.lang.nodes import Semantics
+from greta.live.edges import NEVER, Latest
 from greta.live.graphs import Graph, Reading
 from greta.live.keys import keys_of
-from greta.live.news import LiveArrays
+from greta.live.news import LiveArrays, graph_frame, match_all
 from greta.live.orders import Surprise
 from greta.live.partitions import Partitions
 from greta.live.program import ENDLESS
@@ -67,10 +68,10 @@ class PassingGraph(Graph):
 
     def __post_init__(self) -> None:
         empty = self._results()
-        self.partitions = Partitions(len(empty), empty, (), (), 0)
+        self.partitions = Partitions(len(empty), empty, (), (), len(self.program.template.negatives))
         self.store, self.maxima = self._arena(0)
-        none = np.empty(0, dtype=np.int64)
-        flags, lanes = np.empty(0, dtype=np.uint8), np.zeros(self.program.width, dtype=np.uint8)
+        none, sides = np.empty(0, dtype=np.int64), len(self.program.job.plan.templates)
+        flags, lanes = np.empty(0, dtype=np.uint8), np.zeros((sides, self.program.width), dtype=np.uint8)
         self.vertices = Vertices(none, none, none, flags, flags, none, none, lanes, np.array([-1, 0, 0]))
 
     @property
@@ -111,7 +112,7 @@ class PassingGraph(Graph):
             carried = self.carried.num_rows
             table = pa.concat_tables([self.carried, table]).combine_chunks()
         stream = Stream.of(program.job, table)
-        frame = stream.frame_of(program.job.plan.templates[0].variables, (), self._rule.ends == CONTIGUOUS)
+        frame = graph_frame(program, stream, self._rule.ends == CONTIGUOUS)
         times = stream.time[carried:]
         if self.origin is None:
             self.origin = int(times[0])
@@ -127,15 +128,21 @@ class PassingGraph(Graph):
         numbers = self.partitions.numbers(keys_of(program.job, examples), window, last)
         self._make_room(0)
         self._point_to(frame.rows, table.num_rows)
-        slices = Slices(frame.offsets[used + 1], numbers, begin[used])
-        self._push = _Push(table, frame.rows, *self._compiled(stream, frame, self.origin), slices)
+        known = np.full((len(frame.offsets) - 1, self.partitions.negatives), NEVER)
+        known[used] = self.partitions.barriers[numbers]
+        matches = match_all(program, self.partitions, stream, frame, known)
+        edges = program.edges.arrays(matches, program.slide, program.slide == ENDLESS)
+        slices = Slices(frame.offsets[used + 1], numbers, begin[used], edges)
+        self._push = _Push(table, frame.rows, *self._compiled(stream, frame, self.origin, matches), slices)
         return times
 
-    def _compiled(self, stream: Stream, frame: Frame, origin: int) -> tuple[Automaton, Input]:
+    def _compiled(self, stream: Stream, frame: Frame, origin: int, matches: list[Latest]) -> tuple[Automaton, Input]:
         """The template over carried and new events: its conditions read both."""
         compiler = _Compiler(stream.columns, stream.bits, frame, stream.time[frame.rows], stream.clock, double=True)
         compiler.origin = origin
-        automaton = compiler.compile(stream.plan.templates[0], [], self.program.flow)
+        # No match lies between two events where the latest one up to the earlier is the latest one before the later.
+        gaps: list[Gap | None] = [Gap(latest.until, latest.before, EQUALS) for latest in matches]
+        automaton = compiler.compile(self.program.template, gaps, self.program.flow)
         input_ = compiler.input()
         if self.program.slide == ENDLESS:
             input_ = input_._replace(events=input_.events._replace(time=input_.events.time - origin))

@@ -14,11 +14,12 @@ from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import EQUALS, IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps
 from greta.kernels.live import NEXT, PREVIOUS
 from greta.lang.nodes import Semantics
+from greta.live.edges import Edges, whole_template
 from greta.live.orders import Order, orders_of
 from greta.plan.bounds import bounded
 from greta.plan.flows import Code, Flow, Guard, Position, Weight
 from greta.plan.measures import Combine, Events, Trends, build_flow
-from greta.plan.nodes import AccessPath, Transition
+from greta.plan.nodes import AccessPath, Template, Transition
 
 Int = NDArray[np.int64]
 
@@ -33,6 +34,9 @@ class Program:
     """What stays the same from push to push."""
 
     job: StreamJob
+    template: Template
+    """The plan's; of an outermost AND all three as one."""
+    edges: Edges
     flow: Flow
     orders: list[Order]
     states: States
@@ -52,7 +56,7 @@ class Program:
     def of(job: StreamJob) -> Program:
         """The job's template in arrays."""
         plan = job.plan
-        (template,) = plan.templates
+        template = whole_template(plan)
         stream = Stream.of(job, job.schema.empty_table())
         frame = stream.frame_of(template.variables, (), False)
         flow = build_flow(plan.measures, template.variables, frozenset())
@@ -75,6 +79,8 @@ class Program:
         keys = {id(array): key for key, array in compiler._gathered.items()}
         return Program(
             job,
+            template,
+            Edges.of(plan, template, [one.source for one in orders]),
             flow,
             orders,
             _served(automaton, serving, template.transitions),
@@ -93,8 +99,8 @@ class Program:
     def keeps_events(self) -> bool:
         """Whether windows may have to be computed from their events after all."""
         counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
-        totals = all(link.path is AccessPath.FREE for link in self.job.plan.templates[0].links)
-        totals = totals and self.job.plan.semantics is Semantics.ANY
+        totals = all(link.path is AccessPath.FREE for link in self.template.links)
+        totals = totals and self.job.plan.semantics is Semantics.ANY and not self.job.plan.conjunction
         return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.codes import Decoder
+from greta.engine.job import Job
 from greta.engine.merging import merge
+from greta.engine.pairs import pair_up
 from greta.engine.partials import write_partials
 from greta.engine.results import Merged
+from greta.engine.run import Values
 from greta.engine.tables import as_type, extreme_type, plain_type
 from greta.kernels.layout import NOTHING
 from greta.live.changes import among, cell_of
@@ -48,28 +52,30 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
 def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
     """Which results do not fit doubles, and have to be computed from their events."""
     job, values = program.job, reading.values
-    doubles = values[:, : program.slots.adds]
+    doubles = values[:, :, : program.slots.adds]
+    if job.plan.conjunction and job.plan.templates[-1].states:
+        # Pairs of trends that both sides have are made of differences, which need all digits.
+        return np.asarray(~(np.abs(doubles) < _EXACT).all(axis=(1, 2)))
     beyond = np.zeros(len(values), dtype=bool)
     if job.numbers == "exact":
-        beyond |= ~(values[:, list(program.checked)] < _EXACT).all(axis=1)
+        beyond |= ~(values[:, :, list(program.checked)] < _EXACT).all(axis=(1, 2))
         floating = [at for at in sorted(job.floating) if job.plan.measures[at].combine is Combine.ADD]
-        doubles = doubles[:, [program.flow.results[at] for at in floating]]
-    odd = ~np.isfinite(doubles) if job.plan.needs_magnitudes else np.isnan(doubles)
-    return np.asarray(beyond | odd.any(axis=1))
+        doubles = doubles[:, :, [program.flow.results[at] for at in floating]]
+    odd = ~np.isfinite(doubles) if job.plan.needs_magnitudes or job.plan.conjunction else np.isnan(doubles)
+    return np.asarray(beyond | odd.any(axis=(1, 2)))
 
 
 def _partials(program: Program, reading: Reading) -> pa.Table:
     job, plan = program.job, program.job.plan
-    adds: dict[int, NDArray[Any]] = {}
-    maxes: dict[int, NDArray[Any]] = {}
-    whole = whole_numbers(job) if job.numbers == "exact" else []
-    for at, (measure, slot) in enumerate(zip(plan.measures, program.flow.results, strict=True)):
-        extreme = measure.combine is Combine.MAX
-        column: NDArray[Any] = reading.values[:, program.slots.adds + slot if extreme else slot]
-        # Integers are added to those of other partitions without a loss.
-        (maxes if extreme else adds)[at] = _integers(column) if at in whole else column
     group, groups = reading.groups([job.common.index(name) for name in plan.group])
-    merged = merge([Merged(group, reading.window, adds, maxes)])
+    values, window = _values(program, reading, 0), reading.window
+    if plan.conjunction:
+        sides = (values, _values(program, reading, 1), _values(program, reading, 2))
+        values = pair_up(plan.measures, *map(partial(_whole, job), sides))
+        paired = np.flatnonzero(values.adds[0] != 0)
+        group, window = group[paired], window[paired]
+        values = Values(*({at: column[paired] for at, column in some.items()} for some in (values.adds, values.maxes)))
+    merged = merge([Merged(group, window, values.adds, values.maxes)])
     attributes = {
         name: key_column([values[at] for values in groups], job.schema.field(name).type)
         for at, name in enumerate(plan.group)
@@ -83,15 +89,34 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
 
 
 def _cells(program: Program, reading: Reading) -> pa.Table:
-    """The groups and windows of a reading, as partial rows without values."""
-    values = np.zeros_like(reading.values)
+    """The groups and windows of a reading, as partial rows whose values mean nothing."""
+    values = np.ones_like(reading.values)
     return _partials(program, Reading(reading.partition, reading.window, values, reading.keys))
+
+
+def _values(program: Program, reading: Reading, side: int) -> Values:
+    """The measures of one side of an outermost AND, or of the one pattern that there is."""
+    job, values = program.job, Values({}, {})
+    whole = whole_numbers(job) if job.numbers == "exact" else []
+    for at, (measure, slot) in enumerate(zip(job.plan.measures, program.flow.results, strict=True)):
+        extreme = measure.combine is Combine.MAX
+        column: NDArray[Any] = reading.values[:, side, program.slots.adds + slot if extreme else slot]
+        # Integers are added to those of other partitions without a loss.
+        (values.maxes if extreme else values.adds)[at] = _integers(column) if at in whole else column
+    return values
 
 
 def _integers(column: NDArray[np.float64]) -> NDArray[np.int64]:
     """Whole doubles as integers; the extreme of nothing is that of integers."""
     none = np.isneginf(column)
     return np.where(none, NOTHING, np.where(none, 0.0, column).astype(np.int64))
+
+
+def _whole(job: Job, values: Values) -> Values:
+    """Values whose whole numbers are integers, as far as doubles hold these."""
+    small = {at: at not in job.floating and (np.abs(column) < _EXACT).all() for at, column in values.adds.items()}
+    adds = {at: column.astype(np.int64) if small[at] else column for at, column in values.adds.items()}
+    return Values(adds, values.maxes)
 
 
 def _decoder(type_: pa.DataType) -> Decoder:

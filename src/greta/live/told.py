@@ -33,7 +33,8 @@ Key = tuple[Any, ...]
 class Told:
     """The results of open windows as they were told of, by what the events of a partition or group agree on.
 
-    It belongs to a stream, not to a graph: numbers of partitions are given out anew where a graph is made again.
+    It belongs to a stream, not to a graph: numbers of partitions are given out anew where a graph is made again. It
+    is not for an outermost AND, where the results of a partition are paired before they are added to others.
     """
 
     program: Program
@@ -90,7 +91,7 @@ class Told:
         reading = graph.read(*graph.open_range(numbers), numbers)
         row = np.searchsorted(numbers, reading.partition)
         now = np.tile(self.shape.empty, (len(keys), 1))
-        now[row[:, None], self.shape.places(reading.window - graph.base)] = reading.values[:, self.columns]
+        now[row[:, None], self.shape.places(reading.window - graph.base)] = reading.values[:, 0, self.columns]
         grouping = self._grouping
         if grouping is not None:
             return self._of_groups(graph, grouping, keys, now)
@@ -107,7 +108,7 @@ class Told:
         inside = (lane >= 0) & (lane < self.shape.width)
         before = np.stack([one for _, one in told])[row[:, None], self.shape.places(np.where(inside, lane, 0))]
         # What was read has a trend, and differs from the zeros of a window that had none.
-        differ = (before != reading.values[:, self.columns])[:, list(self.shape.compared)].any(axis=1)
+        differ = (before != reading.values[:, 0, self.columns])[:, list(self.shape.compared)].any(axis=1)
         return np.asarray(~inside | differ)
 
     def _of_groups(self, graph: Graph, grouping: list[int], keys: list[Key], now: Double) -> list[Reading]:
@@ -124,8 +125,8 @@ class Told:
             group.append(np.full(len(lane), at))
             lanes.append(lane)
             values.append(found)
-        every = np.zeros((sum(map(len, lanes)), self.program.slots.adds + self.program.slots.maxes))
-        every[:, self.columns] = np.concatenate(values)
+        every = np.zeros((sum(map(len, lanes)), 1, self.program.slots.adds + self.program.slots.maxes))
+        every[:, 0, self.columns] = np.concatenate(values)
         examples = {at: keys[rows[0]] for at, rows in enumerate(rows_of.values())}
         reading = Reading(np.concatenate(group), np.concatenate(lanes) + graph.base, every, examples)
         beyond = are_beyond(self.program, reading)
