@@ -66,19 +66,23 @@ def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
 
 
 def _partials(program: Program, reading: Reading) -> pa.Table:
+    values = _values(program, reading, 0)
+    if program.job.plan.conjunction:
+        sides = (values, _values(program, reading, 1), _values(program, reading, 2))
+        values = pair_up(program.job.plan.measures, *map(partial(_whole, program.job), sides))
+        paired = np.asarray(values.adds[0] != 0, dtype=bool)
+        reading = reading.only(paired)
+        values = Values(*({at: column[paired] for at, column in some.items()} for some in (values.adds, values.maxes)))
+    return _written(program, reading, values)
+
+
+def _written(program: Program, reading: Reading, values: Values) -> pa.Table:
+    """Partial rows of the groups and windows of a reading, with these values."""
     job, plan = program.job, program.job.plan
     group, groups = reading.groups([job.common.index(name) for name in plan.group])
-    values, window = _values(program, reading, 0), reading.window
-    if plan.conjunction:
-        sides = (values, _values(program, reading, 1), _values(program, reading, 2))
-        values = pair_up(plan.measures, *map(partial(_whole, job), sides))
-        paired = np.flatnonzero(values.adds[0] != 0)
-        group, window = group[paired], window[paired]
-        values = Values(*({at: column[paired] for at, column in some.items()} for some in (values.adds, values.maxes)))
-    merged = merge([Merged(group, window, values.adds, values.maxes)])
+    merged = merge([Merged(group, reading.window, values.adds, values.maxes)])
     attributes = {
-        name: key_column([values[at] for values in groups], job.schema.field(name).type)
-        for at, name in enumerate(plan.group)
+        name: key_column([key[at] for key in groups], job.schema.field(name).type) for at, name in enumerate(plan.group)
     }
     ways = {
         at: _decoder(job.schema.field(measure.compared).type)
@@ -89,9 +93,10 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
 
 
 def _cells(program: Program, reading: Reading) -> pa.Table:
-    """The groups and windows of a reading, as partial rows whose values mean nothing."""
-    values = np.ones_like(reading.values)
-    return _partials(program, Reading(reading.partition, reading.window, values, reading.keys))
+    """The groups and windows of a reading, as partial rows without values."""
+    values = np.zeros_like(reading.values)
+    nothing = Reading(reading.partition, reading.window, values, reading.keys)
+    return _written(program, nothing, _values(program, nothing, 0))
 
 
 def _values(program: Program, reading: Reading, side: int) -> Values:
