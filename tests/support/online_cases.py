@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -13,35 +14,67 @@ SCHEMA = pa.schema(
 PATTERNS = ("A+", "SEQ(A+, B)", "SEQ(A, B+)", "(SEQ(A, B))+", "SEQ(A+, B*, C)", "A+ OR B", "SEQ(A, B?, C+)")
 WINDOWS = ("WITHIN 4 seconds SLIDE 1 second", "WITHIN 6 seconds SLIDE 4 seconds", "WITHIN 9 seconds", "")
 LINKS = ("A.x < NEXT(A).x", "A.y >= NEXT(A).y", "A.x != NEXT(A).x", "A.g = NEXT(A).g")
-OTHER_LINKS = ("A.x + NEXT(A).y > 4", "A.g <= NEXT(A).g")
-"""Which no index answers, and next and contiguous selection need none for."""
+LISTED = (
+    "A.x < NEXT(A).x AND A.y >= NEXT(A).y",
+    "A.x <= NEXT(A).x AND A.y > NEXT(A).y AND A.g = NEXT(A).g",
+    "A.x + NEXT(A).y > 4",
+    "A.x * NEXT(A).x != 6 AND A.y <= NEXT(A).y",
+    "(A.g = NEXT(A).g OR A.x > NEXT(A).x)",
+    "A.x != NEXT(A).x AND A.y != NEXT(A).y",
+)
+"""Which no sum answers: vertices are kept one by one."""
+TEXT_LINKS = ("A.g <= NEXT(A).g",)
+"""Which only next and contiguous selection are online with."""
+NOTS = (
+    "SEQ(A, NOT C, B)",
+    "SEQ(A+, NOT SEQ(C, D), B)",
+    "SEQ(A, NOT SEQ(C+, D), B+)",
+    "SEQ(A+, NOT SEQ(C, NOT D, B F), B)",
+    "SEQ(A+, NOT SEQ(C, NOT SEQ(D, B E), B F), B, NOT SEQ(A G, A H), C I)",
+    "(SEQ(A, NOT SEQ(D, C), B))+",
+)
+NOT_LINKS = ("A.x < NEXT(B).x", "C.x < NEXT(C).x AND C.y > NEXT(C).y", "C.y < NEXT(D).y", "A.y * NEXT(B).y < 1")
+"""Conditions on a transition across a NOT, and within one."""
 RETURNED = ("COUNT(*)", "SUM(A.x)", "MIN(A.y)", "AVG(A.x)", "MAX(COUNT(*))", "AVG(DURATION(*))", "MAX(SUM(A.x))")
 
 
 @dataclass(frozen=True)
 class OnlineCase:
-    """A query, and events in order of time."""
+    """A query, events in order of time, and a mode of numbers in which it is online."""
 
     query: str
     events: pa.Table
+    numbers: Literal["double", "exact"] = "double"
 
 
 def online_case(draw: random.Random) -> OnlineCase:
     """A case that is computed online; most have windows and conditions between events."""
     semantics = draw.choice(("skip-till-any-match", "skip-till-any-match", "skip-till-next-match", "contiguous"))
     every = semantics == "skip-till-any-match"
-    pattern = draw.choice((*PATTERNS, "SEQ(A, NOT C, B)") if every else PATTERNS)
+    pattern = draw.choice(PATTERNS + NOTS if every else PATTERNS)
     maximal = "MAXIMAL" if pattern == "A+" and not every and draw.random() < 0.5 else ""
-    where = [draw.choice(LINKS if every else LINKS + OTHER_LINKS)] if "A+" in pattern and draw.random() < 0.8 else []
+    links = LINKS + LISTED + (() if every else TEXT_LINKS)
+    where = [draw.choice(links)] if "A+" in pattern and draw.random() < 0.8 else []
+    where += [one for one in NOT_LINKS if pattern in NOTS and draw.random() < 0.3 and _speaks_of(one, pattern)]
     where += ["[g]"] if draw.random() < 0.4 else []
     where += ["A.y > 1"] if draw.random() < 0.2 else []
-    returned = draw.sample(RETURNED, draw.randint(1, 3))
+    exact = draw.random() < 0.2
+    returned = ["COUNT(*)", "COUNT(A)"] if exact else draw.sample(RETURNED, draw.randint(1, 3))
     query = (
         f"RETURN {', '.join(f'{one} AS v{at}' for at, one in enumerate(returned))} PATTERN {pattern} "
         f"SEMANTICS {semantics} {maximal} {'WHERE ' + ' AND '.join(where) if where else ''} "
         f"{draw.choice(('', '', 'MIN LENGTH 2'))} {draw.choice(WINDOWS)}"
     )
-    return OnlineCase(query, _events(draw, draw.choice((10, 30, 120))))
+    return OnlineCase(query, _events(draw, draw.choice((10, 30, 120))), "exact" if exact else "double")
+
+
+def _speaks_of(condition: str, pattern: str) -> bool:
+    """Whether the two variables of a condition may come one after the other in a pattern, or in a NOT of it."""
+    if "NEXT(C)" in condition:
+        return "C+" in pattern
+    if "NEXT(D)" in condition:
+        return "SEQ(C, D)" in pattern or "SEQ(C+, D)" in pattern
+    return True
 
 
 def _events(draw: random.Random, count: int) -> pa.Table:
@@ -52,7 +85,7 @@ def _events(draw: random.Random, count: int) -> pa.Table:
         time += 40 if draw.random() < 0.02 else 0
         rows.append(
             {
-                "type": draw.choice("AAABBC"),
+                "type": draw.choice("AAABBCCDD"),
                 "time": time,
                 "x": draw.choice((None, 0, 1, 2, 3, 4, 5)),
                 "y": draw.choice((0.0, 1.5, draw.random())),

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
-from greta.kernels.heap import FULL, Heap
-from greta.kernels.instances import gather, move_lanes, put_in
+from greta.kernels.heap import FULL, Heap, move_lanes
+from greta.kernels.instances import gather, put_in
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
@@ -33,20 +33,13 @@ from greta.kernels.layout import (
     Steps,
     Weights,
 )
+from greta.kernels.lists import LISTED, NEXT, PREVIOUS, STRICT, Orders, Pairs, keep, scan
 from greta.kernels.numbers import Rows, clear, is_alive, room, start
 from greta.kernels.steps import take_steps
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _NO_CODE: Any = np.int64(0)
-
-# Columns of ``Orders.order``.
-PREVIOUS = 0
-NEXT = 1
-"""Columns of the events' codes, or -1: all vertices of an instance count."""
-STRICT = 2
-"""1 where the earlier code must be smaller, 0 where it may be equal."""
-ORDER_COLUMNS = 3
 
 
 class News(NamedTuple):
@@ -63,6 +56,10 @@ class News(NamedTuple):
     """[order × 2 (earlier, later), event]: the index that the event is put into, or read from; -1: none."""
     cursor: Int
     """Per slice: the next event to be read."""
+    pairs: Pairs
+    """What lists of vertices read of the events."""
+    latest: NDArray[np.float64]
+    """Per event, where it is asked for: the largest first extreme of the trends that end there."""
 
 
 class Stretch(NamedTuple):
@@ -91,7 +88,7 @@ def go_on(
     states: States,
     steps: Steps,
     slots: Slots,
-    order: Int,
+    orders: Orders,
     news: News,
     weights: Weights,
     heap: Heap,
@@ -114,7 +111,7 @@ def go_on(
                 vertices = 2 * most
                 rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
                 pending = np.empty((vertices, 4), dtype=np.int64)
-            i = _tick(rows, states, steps, order, news, weights, heap, totals, stretch, pending, p, i, end)
+            i = _tick(rows, states, steps, orders, news, weights, heap, totals, stretch, pending, p, i, end)
             if heap.about[FULL] != 0:
                 return
         news.cursor[k] = i
@@ -142,7 +139,7 @@ def _tick(
     rows: Rows,
     states: States,
     steps: Steps,
-    order: Int,
+    orders: Orders,
     news: News,
     weights: Weights,
     heap: Heap,
@@ -159,7 +156,7 @@ def _tick(
     low = max((instant - stretch.within) // stretch.slide + 1, stretch.base, stretch.lowest) - stretch.base
     high = last + 1 - stretch.base
     waiting = 0
-    state_of = states.state
+    state_of, order = states.state, orders.order
     while i < end and news.time[i] == instant:
         mask = news.mask[i]
         if low >= high:
@@ -183,6 +180,9 @@ def _tick(
                     o = states.incoming[into]
                     instance = news.instances[2 * o + 1, i]
                     if instance >= 0:
+                        if order[o, LISTED] != 0:
+                            scan(rows, waiting, heap, instance, orders, news.pairs, (o, i), stretch.base, low, high)
+                            continue
                         bound = _NO_CODE
                         if order[o, NEXT] >= 0:
                             bound = news.codes[order[o, NEXT], i]
@@ -197,6 +197,9 @@ def _tick(
                 if state_of[state, END] != 0:
                     add_to_totals(rows, waiting, totals, p, stretch.base, low, high)
                     totals.last[p] = max(totals.last[p], last)
+                    if news.latest.shape[0] > 0:
+                        for lane in range(low, high):
+                            news.latest[i] = max(news.latest[i], rows.maxima[waiting * rows.extremes + lane])
                 if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
                     pending[waiting, 0] = state
                     pending[waiting, 1] = i
@@ -212,6 +215,9 @@ def _tick(
             o = states.outgoing[out]
             instance = news.instances[2 * o, event]
             if instance < 0:
+                continue
+            if order[o, LISTED] != 0:
+                keep(heap, rows, at, instance, orders, news.pairs.operands, (o, event), stretch.base, low, high)
                 continue
             code = _NO_CODE
             if order[o, PREVIOUS] >= 0:

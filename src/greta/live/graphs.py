@@ -113,18 +113,21 @@ class Graph(ABC):
         """Take in events in order of time, all before ``until``; the results of windows that end up to it."""
         readings: list[Reading] = []
         if events.num_rows:
-            times = self._take_in(events)
-            at = 0
-            while at < len(times):
-                self._open_from(self.program.first_window(int(times[at])), readings)
-                stop = ENDLESS
-                if self.program.slide < ENDLESS:
-                    stop = min(until, (self.first + self.program.width) * self.program.slide)
-                self._run(stop)
-                at = int(np.searchsorted(times, stop))
+            self._go_through(self._take_in(events), until, readings)
         if self.program.slide < ENDLESS:
             self._open_from(self.program.first_window(until), readings)
         return readings
+
+    def _go_through(self, times: Int, until: int, readings: list[Reading]) -> None:
+        """Link events of these times; windows that end meanwhile are read."""
+        at = 0
+        while at < len(times):
+            self._open_from(self.program.first_window(int(times[at])), readings)
+            stop = ENDLESS
+            if self.program.slide < ENDLESS:
+                stop = min(until, (self.first + self.program.width) * self.program.slide)
+            self._run(stop)
+            at = int(np.searchsorted(times, stop))
 
     def _open_from(self, window: int, readings: list[Reading]) -> None:
         """Read and forget the windows before this one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from greta.engine.partitions import Frame
 from greta.engine.tables import without_nulls
 from greta.kernels.layout import NOTHING, Weights
 from greta.kernels.live import News
+from greta.kernels.runs import SORTED_RUNS
 from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
@@ -40,6 +42,9 @@ class LiveArrays(EventArrays):
     def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
         if isinstance(weight, Code):
             return weight.sign * _extremes(self.columns, weight)[self.frame.rows]
+        if isinstance(weight, Position):
+            # Earlier from later is all that is asked for; places in a push say nothing in the next one.
+            return (self.time - self.origin).astype(np.float64)
         return super()._weight(weight)
 
 
@@ -56,6 +61,15 @@ def _extremes(columns: Columns, code: Code) -> NDArray[np.float64]:
     if not np.isfinite(values[without_nulls(array.is_valid(), False)]).all():
         raise Surprise(f"{code.attribute} is infinite somewhere")
     return values
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffs:
+    """Events of a push that a NOT may have, and which matches end at them."""
+
+    matches: Frame
+    latest: NDArray[np.float64]
+    """Per event: the latest start of a match that ends there, since the origin; -∞: none does."""
 
 
 @dataclass(slots=True)
@@ -76,17 +90,15 @@ class NewEvents:
 
     @staticmethod
     def of(
-        program: Program, partitions: Partitions, words: Words, events: pa.Table, first: int, origin: int | None
+        program: Program, partitions: Partitions, words: Words, stream: Stream, first: int, origin: int
     ) -> NewEvents:
         """Sort events into partitions; ``first`` is the first open window."""
-        stream = Stream.of(program.job, events)
-        frame = stream.frame_of(program.job.plan.templates[0].variables, (), False)
+        frame = stream.frame_of(program.template.variables, (), False)
         used = np.flatnonzero(np.diff(frame.offsets))
         window = max(first, program.first_window(int(stream.time[0])))
-        examples = events.take(pa.array(stream.keys.example[frame.common[used]]))
+        examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
         numbers = partitions.numbers(keys_of(program.job, examples), window, _last_window(program, stream))
-        begun = int(stream.time[0]) if origin is None else origin
-        return NewEvents(program, partitions, words, stream, frame, used, numbers, begun)
+        return NewEvents(program, partitions, words, stream, frame, used, numbers, origin)
 
     @property
     def times(self) -> Int:
@@ -94,13 +106,13 @@ class NewEvents:
         endless = self.program.slide == ENDLESS
         return self.stream.time - self.origin if endless else self.stream.time
 
-    def news(self) -> News:
-        """The events in arrays."""
+    def news(self, cuts: Sequence[CutOffs | None], latest: NDArray[np.float64]) -> News:
+        """The events in arrays; ``cuts``, per NOT whose matches last, says when these end and have started."""
         offsets = np.append(self.frame.offsets[self.used], self.frame.offsets[-1])
         each = np.repeat(self.partition, np.diff(offsets))
         orders = self.program.orders
-        codes = [side for order in orders if order.compared is not None for side in self._compared(order)]
-        stretches = [self._stretches(negative) for negative in range(self.partitions.negatives)]
+        stretches = [self._stretches(at) if cut is None else self._cut(at, cut) for at, cut in enumerate(cuts)]
+        codes = [side for order in orders if order.kind == SORTED_RUNS for side in self._codes(order, stretches)]
         instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, stretches)]
         length = len(self.frame.rows)
         return News(
@@ -111,6 +123,8 @@ class NewEvents:
             np.stack(codes) if codes else np.empty((0, length), dtype=np.int64),
             np.stack(instances) if instances else np.empty((0, length), dtype=np.int64),
             offsets[:-1].copy(),
+            self.program.listing.pairs(self.stream.columns, self.words, self.frame.rows, stretches),
+            latest,
         )
 
     def weights(self) -> Weights:
@@ -129,9 +143,13 @@ class NewEvents:
             arrays.guards.stack(length, np.uint8),
         )
 
-    def _compared(self, order: Order) -> list[Int]:
-        assert order.compared is not None
-        sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
+    def _codes(self, order: Order, stretches: list[tuple[Int, Int]]) -> list[Int]:
+        """Per event: the code that it is put into an index by, and the one that bounds what it is linked to."""
+        if order.cut is not None:
+            sides = list(stretches[order.cut])
+        else:
+            assert order.compared is not None
+            sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
         return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
 
     def _instances(self, at: int, order: Order, partition: Int, stretches: list[tuple[Int, Int]]) -> list[Int]:
@@ -151,9 +169,36 @@ class NewEvents:
 
         Per event: the stretch that it leaves (a match at its own time has begun the next one), and the one it enters.
         """
-        stream, frame = self.stream, self.frame
-        template = self.program.job.plan.templates[0].negatives[negative].template
+        stream = self.stream
+        template = self.program.template.negatives[negative].template
         matches = stream.frame_of(template.variables, (), False)
+        instants = stream.time[matches.rows]
+        leaves = self._latest(negative, matches, instants, "right")
+        enters = self._latest(negative, matches, instants, "left")
+        self._remember(negative, matches, instants)
+        return leaves, enters
+
+    def _cut(self, negative: int, cut: CutOffs) -> tuple[Int, Int]:
+        """Per event: its time, and the latest start of a NOT's matches that ended before it."""
+        matches, hit = cut.matches, np.isfinite(cut.latest)
+        starts = np.full(len(hit), _NEVER, dtype=np.int64)
+        starts[hit] = cut.latest[hit].astype(np.int64) + self.origin
+        # The latest so far: with its partition in front, a place among all starts never goes back.
+        distinct, rank = np.unique(starts, return_inverse=True)
+        first = np.repeat(np.arange(len(matches.offsets) - 1), np.diff(matches.offsets)) * len(distinct)
+        starts = distinct[np.maximum.accumulate(first + rank.reshape(-1)) - first]
+        earlier = self.partitions.barriers[:, negative].copy()
+        lengths = np.diff(self.frame.offsets)[self.used]
+        before = np.maximum(
+            self._latest(negative, matches, starts, "left"), np.repeat(earlier[self.partition], lengths)
+        )
+        self._remember(negative, matches, starts)
+        self.partitions.barriers[:, negative] = np.maximum(self.partitions.barriers[:, negative], earlier)
+        return self.stream.time[self.frame.rows], before
+
+    def _latest(self, negative: int, matches: Frame, values: Int, side: Literal["left", "right"]) -> Int:
+        """Per event: the value of the last match before it in its partition, or up to it where ``side`` is right."""
+        stream, frame = self.stream, self.frame
         count = len(frame.offsets) - 1
         latest = np.full(count, _NEVER, dtype=np.int64)
         latest[self.used] = self.partitions.barriers[self.partition, negative]
@@ -164,27 +209,19 @@ class NewEvents:
             partition = np.repeat(np.arange(count), np.diff(one.offsets))
             return partition * len(times) + np.searchsorted(times, stream.time[one.rows])
 
-        number, place = places(matches), places(frame)
         own = np.repeat(np.arange(count), np.diff(frame.offsets))
-        instants = np.append(stream.time[matches.rows], _NEVER)
+        before = np.searchsorted(places(matches), places(frame), side=side)
+        return np.where(before > matches.offsets[own], np.append(values, _NEVER)[before - 1], latest[own])
 
-        def begun(side: Literal["left", "right"]) -> Int:
-            before = np.searchsorted(number, place, side=side)
-            return np.where(before > matches.offsets[own], instants[before - 1], latest[own])
-
-        stretches = begun("right"), begun("left")
-        self._remember(negative, matches)
-        return stretches
-
-    def _remember(self, negative: int, matches: Frame) -> None:
-        """Note the latest match in each partition that there is."""
+    def _remember(self, negative: int, matches: Frame, values: Int) -> None:
+        """Note the value of the last match in each partition that there is."""
         having = np.flatnonzero(np.diff(matches.offsets))
         stream, partitions = self.stream, self.partitions
         keys = keys_of(self.program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
-        times = stream.time[matches.rows[matches.offsets[having + 1] - 1]]
-        for key, time in zip(keys, times.tolist(), strict=True):
+        last = values[matches.offsets[having + 1] - 1]
+        for key, value in zip(keys, last.tolist(), strict=True):
             if key in partitions.of_key:
-                partitions.barriers[partitions.of_key[key], negative] = time
+                partitions.barriers[partitions.of_key[key], negative] = value
 
 
 def _last_window(program: Program, stream: Stream) -> int:

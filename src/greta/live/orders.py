@@ -18,7 +18,7 @@ from greta.engine.instants import instants_alike
 from greta.engine.job import Job
 from greta.engine.tables import attribute_type
 from greta.kernels.layout import NOTHING
-from greta.kernels.live import ORDER_COLUMNS
+from greta.kernels.runs import LIST, SORTED_RUNS, TOTALS
 from greta.lang.nodes import Expression
 from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
@@ -41,10 +41,14 @@ class Order:
     link: int
     keys: tuple[Equal, ...]
     negations: tuple[int, ...]
-    """NOTs of which no match may lie between two events: both must lie in the same stretch of time between matches."""
+    """NOTs of one event of which none may lie between: both events must lie in the same stretch between matches."""
     compared: tuple[Expression, Expression] | None
     mirrored: bool = False
     strict: bool = True
+    cut: int | None = None
+    """The NOT of several events whose cut-off is compared with the earlier event's time, in place of values."""
+    listed: bool = False
+    """Whether vertices are kept one by one, since no sum answers their conditions."""
 
     @property
     def keyed(self) -> bool:
@@ -52,9 +56,11 @@ class Order:
         return bool(self.keys or self.negations)
 
     @property
-    def columns(self) -> list[int]:
-        """A row of ``ORDER_COLUMNS``, without the columns of codes."""
-        return [-1, -1, int(self.strict)][:ORDER_COLUMNS]
+    def kind(self) -> int:
+        """How its instances hold vertices: TOTALS, SORTED_RUNS or LIST."""
+        if self.listed:
+            return LIST
+        return TOTALS if self.compared is None and self.cut is None else SORTED_RUNS
 
 
 def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], list[int]]]:
@@ -66,19 +72,21 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
         if place in serving:
             continue
         link = template.links[transition.link]
+        instants = tuple(negative for negative in link.negations if negative not in link.lasting)
         made: list[Order] = []
-        if not link.ordered:
-            made.append(Order(*place, link.equal, link.negations, None))
-        for one in link.ordered:
+        if link.path in (AccessPath.RANGES, AccessPath.GENERAL):
+            made.append(Order(*place, link.equal, instants, None, listed=True))
+        elif link.lasting:
+            # The earlier event is not before the cut-off: what lies above becomes what lies below.
+            made.append(Order(*place, link.equal, instants, None, mirrored=True, strict=False, cut=link.lasting[0]))
+        elif not link.ordered:
+            made.append(Order(*place, link.equal, instants, None))
+        for one in () if made else link.ordered:
             sides = (one.previous, one.next)
             if one.operator in ("<", "<=", "!="):
-                made.append(
-                    Order(*place, link.equal, link.negations, sides, mirrored=False, strict=one.operator != "<=")
-                )
+                made.append(Order(*place, link.equal, instants, sides, mirrored=False, strict=one.operator != "<="))
             if one.operator in (">", ">=", "!="):
-                made.append(
-                    Order(*place, link.equal, link.negations, sides, mirrored=True, strict=one.operator != ">=")
-                )
+                made.append(Order(*place, link.equal, instants, sides, mirrored=True, strict=one.operator != ">="))
         serving[place] = list(range(len(orders), len(orders) + len(made)))
         orders += made
     return orders, serving
@@ -86,7 +94,10 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
 
 def why_no_indexes(job: Job) -> str | None:
     """Why no index that grows serves a query under skip-till-any-match; None where all its links have one."""
-    return _strange_pattern(job.plan) or _strange_links(job) or _strange_numbers(job)
+    if strange := _strange_agreement(job.plan):
+        return strange
+    (template,) = job.plan.templates
+    return _strange_pattern(template) or _strange_links(job, template) or _strange_numbers(job)
 
 
 def why_no_passing(job: Job) -> str | None:
@@ -105,24 +116,16 @@ def _strange_agreement(plan: Plan) -> str | None:
     return None
 
 
-def _strange_pattern(plan: Plan) -> str | None:
-    if strange := _strange_agreement(plan):
-        return strange
-    for negative in plan.templates[0].negatives:
+def _strange_pattern(template: Template) -> str | None:
+    for negative in template.negatives:
         if negative.place is not Place.BETWEEN:
             return "the query begins or ends with a NOT"
-        if negative.template.transitions or negative.template.negatives:
-            return "a NOT is of more than one event"
+        if strange := _strange_pattern(negative.template):
+            return strange
     return None
 
 
-def _strange_links(job: Job) -> str | None:
-    (template,) = job.plan.templates
-    paths = {link.path for link in template.links}
-    if AccessPath.RANGES in paths:
-        return "several comparisons stand between two events"
-    if AccessPath.GENERAL in paths:
-        return "a condition between two events is no comparison of one with the other"
+def _strange_links(job: Job, template: Template) -> str | None:
     try:
         empty = Columns(job.schema.empty_table())
         for order in orders_of(template)[0]:
@@ -130,6 +133,9 @@ def _strange_links(job: Job) -> str | None:
                 compared_codes(empty, *order.compared)
     except Surprise as surprise:
         return str(surprise)
+    for negative in template.negatives:
+        if strange := _strange_links(job, negative.template):
+            return strange
     return None
 
 
