@@ -71,10 +71,11 @@ def check_online(seeds: range) -> None:
     for seed in seeds:
         draw = random.Random(seed)
         case = online_case(draw)
-        batch = greta.aggregate(case.events, case.query).to_pylist()
-        assert why_not(StreamJob.of(Job.bind(case.query, case.events.schema))) is None, case.query
-        lateness = draw.choice((0, 0.5, 2, 20))
-        rows = streamed(case.query, case.events, lateness, windows_for, draw, restore=draw.random() < 0.5)
+        batch = greta.aggregate(case.events, case.query, numbers=case.numbers).to_pylist()
+        job = StreamJob.of(Job.bind(case.query, case.events.schema, numbers=case.numbers))
+        assert why_not(job) is None, case.query
+        lateness, restore = draw.choice((0, 0.5, 2, 20)), draw.random() < 0.5
+        rows = streamed(case.query, case.events, lateness, windows_for, draw, restore=restore, numbers=case.numbers)
         assert by_window(rows) == [nearly(row) for row in by_window(batch)], (seed, case.query)
 
 

@@ -368,10 +368,11 @@ def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B, D), C)", "of more than one event"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B, D))", "ends with a NOT of more than one event"),
+        ("RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(B D, B E), C) WHERE D.s < NEXT(E).s", "text"),
         ("RETURN SUM(A.x) PATTERN A AND B", "over pairs"),
-        ("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x AND A.y < NEXT(A).y", "several comparisons"),
-        ("RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > 3", "no comparison"),
+        ("RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x AND A.s < NEXT(A).s", "text"),
+        (f"RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > {2**60}", "integers beyond 2^53"),
         ("RETURN COUNT(*) PATTERN A+ WHERE A.s < NEXT(A).s", "text"),
         ("RETURN MIN(A.s) PATTERN A+", "extremes of s"),
         ("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x]", "some variables"),

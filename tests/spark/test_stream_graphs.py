@@ -27,6 +27,14 @@ WHERE [company] AND S.price > NEXT(S).price
 GROUP-BY company
 WITHIN 60 seconds SLIDE 10 seconds
 """
+LISTED = QUERY.replace("S.price > NEXT(S).price", "S.price > NEXT(S).price AND S.price < NEXT(S).price + 20")
+LASTING = """
+RETURN company, COUNT(*) AS trends
+PATTERN SEQ(Stock S+, NOT SEQ(Stock T, Stock U), Stock V)
+WHERE [company] AND S.price > NEXT(S).price AND T.price < 9 AND T.price > NEXT(U).price
+GROUP-BY company
+WITHIN 60 seconds SLIDE 10 seconds
+"""
 START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
@@ -40,8 +48,9 @@ def trades(begin: int, end: int) -> pa.Table:
     return pa.table({"type": ["Stock"] * len(halves), "time": times, "company": companies, "price": prices})
 
 
+@pytest.mark.parametrize("query", [QUERY, LISTED, LASTING], ids=["indexes", "lists", "graphs in graphs"])
 def test_files_that_are_damaged_between_micro_batches_change_no_row_and_go_with_the_stream(
-    spark: SparkSession, tmp_path: Path
+    query: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     # The first micro-batch fills a window; each of the others is a twentieth of one, so that graphs pay.
     tables = [trades(0, 61), *(trades(second, second + 3) for second in range(61, 82, 3))]
@@ -67,12 +76,12 @@ def test_files_that_are_damaged_between_micro_batches_change_no_row_and_go_with_
                         out.seek(4096 + 8 * draw.randrange(64))
                         out.write(draw.randbytes(64))
 
-    rows = aggregate_stream(stream.read(spark), QUERY, lateness="0 seconds", buckets=2)
+    rows = aggregate_stream(stream.read(spark), query, lateness="0 seconds", buckets=2)
     stream.run_writer(rows.writeStream.foreachBatch(damage))
     assert max(stream.figures("live_bytes")) > 0
     assert 0 in stream.figures("buckets_at_close")
     assert len(own) == 1
-    expected = greta.aggregate(pa.concat_tables(tables), QUERY).to_pylist()
+    expected = greta.aggregate(pa.concat_tables(tables), query).to_pylist()
     assert as_a_bag([plain(row) for row in found]) == as_a_bag([plain(row) for row in expected])
     waited = time.monotonic() + 20
     while any(run.exists() for run in own) and time.monotonic() < waited:

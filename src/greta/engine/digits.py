@@ -7,13 +7,14 @@ values of the columns. Up to 2⁵³ doubles do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.columns import Columns, sides
+from greta.engine.columns import sides
 from greta.engine.tables import WIDE, contiguous
 from greta.lang.nodes import Arithmetic, Expression, Negative, Number
 
@@ -35,7 +36,19 @@ class Bound:
         return self.on_the_way > 2**53
 
 
-def bound_of(expression: Expression, columns: Columns) -> Bound | None:
+class Measured(Protocol):
+    """Values of expressions over one event; of ``evaluate``, the largest and the smallest alone matter."""
+
+    def is_whole(self, expression: Expression) -> bool:
+        """Whether an expression's values are integers."""
+        ...
+
+    def evaluate(self, expression: Expression) -> pa.Array:
+        """An expression's values."""
+        ...
+
+
+def bound_of(expression: Expression, columns: Measured) -> Bound | None:
     """How large an expression over two events can become; None where it is not computed in integers."""
     match expression:
         case Number(value=int(value)):

@@ -6,21 +6,25 @@ between others. Whoever finds no room leaves ``FULL`` set, and the caller starts
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner
+from greta.kernels.compiler import inner, kernel, small
 from greta.kernels.layout import Int
 
 # ``Heap.about``: words in use, whether there was no room, how many rows of long runs may be merged before somebody has
-# waited too long, the first free page and the first free block of each size.
+# waited too long, how often lists were gone through, with how many vertices in them and how many looked at one by one,
+# the first free page and the first free block of each size.
 TOP = 0
 FULL = 1
 LEISURE = 2
-_PAGES = 3
-_FREE = 4
+SCANS = 3
+LISTED_THERE = 4
+LOOKED_AT = 5
+_PAGES = 6
+_FREE = 7
 ABOUT = _FREE + 256
 
 
@@ -101,3 +105,34 @@ def give_page_back(heap: Heap, page: int) -> None:
     """Let go of a page."""
     heap.whole[page] = heap.about[_PAGES]
     heap.about[_PAGES] = page
+
+
+@small
+def add_lanes(rows: Any, row: int, heap: Heap, at: int, stride: int, skip: int, low: int, high: int) -> None:
+    """Add the numbers at ``at`` to the lanes ``[low, high)`` of a row: ``stride`` lanes a slot, ``skip`` left out."""
+    width = rows.width
+    for slot in range(heap.adds):
+        target = rows.store[row * rows.words + slot * width + low : row * rows.words + slot * width + high]
+        begin = at + slot * stride + skip
+        source = heap.words[begin + low : begin + high]
+        for i in range(target.shape[0]):
+            target[i] += source[i]
+    for slot in range(heap.maxes):
+        target = rows.maxima[row * rows.extremes + slot * width + low : row * rows.extremes + slot * width + high]
+        begin = at + (heap.adds + slot) * stride + skip
+        source = heap.words[begin + low : begin + high]
+        for i in range(target.shape[0]):
+            target[i] = max(target[i], source[i])
+
+
+@kernel
+def move_lanes(row: NDArray[np.float64], at: int, adds: int, maxes: int, width: int, by: int) -> None:
+    """Let the lanes of a row begin ``by`` windows later: lane ``by`` becomes lane 0, the last ones are empty."""
+    by = min(by, width)
+    for slot in range(adds + maxes):
+        lanes = row[at + slot * width : at + (slot + 1) * width]
+        empty = 0.0 if slot < adds else -np.inf
+        for lane in range(width - by):
+            lanes[lane] = lanes[lane + by]
+        for lane in range(width - by, width):
+            lanes[lane] = empty

@@ -1,8 +1,9 @@
 """Indexes that grow: sums over the vertices below a value, of values that nobody knew beforehand.
 
 An *instance* holds the vertices of one state along one link, of one partition (and one key, where the link has an
-equality). Without a comparison it is one row of totals. With one it has *recent* rows, as they came, and *runs*: sorted
-by code, each row the sum of all rows up to it, so that what lies below a bound is one row per run::
+equality). Without a comparison it is one row of totals; where no sum answers its conditions, a list (``lists``). With
+one comparison it has *recent* rows, as they came, and *runs*: sorted by code, each row the sum of all rows up to it, so
+that what lies below a bound is one row per run::
 
     recent    5 3 9                     at most 16, looked through one by one
     runs      1  2  4  7  8  8.5        row of 4: the sum of 1, 2 and 4
@@ -16,11 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel, small
-from greta.kernels.heap import FULL, Heap, give_back, take
+from greta.kernels.heap import FULL, Heap, add_lanes, give_back, move_lanes, take
 from greta.kernels.layout import Int
+from greta.kernels.lists import let_list_go
 from greta.kernels.runs import (
     BASE,
     BLOCK,
@@ -28,6 +29,7 @@ from greta.kernels.runs import (
     FIRST,
     LANES,
     LAST,
+    LIST,
     PLACE,
     RECENT,
     ROWS,
@@ -47,37 +49,6 @@ _HEAD = 3
 """Words of a recent row besides its numbers: all codes lie first, then all first lanes, then all ends of lanes."""
 
 
-@kernel
-def move_lanes(row: NDArray[np.float64], at: int, adds: int, maxes: int, width: int, by: int) -> None:
-    """Let the lanes of a row begin ``by`` windows later: lane ``by`` becomes lane 0, the last ones are empty."""
-    by = min(by, width)
-    for slot in range(adds + maxes):
-        lanes = row[at + slot * width : at + (slot + 1) * width]
-        empty = 0.0 if slot < adds else -np.inf
-        for lane in range(width - by):
-            lanes[lane] = lanes[lane + by]
-        for lane in range(width - by, width):
-            lanes[lane] = empty
-
-
-@small
-def _add_lanes(rows: Any, row: int, heap: Heap, at: int, stride: int, skip: int, low: int, high: int) -> None:
-    """Add the numbers at ``at`` to the lanes ``[low, high)`` of a row: ``stride`` lanes a slot, ``skip`` left out."""
-    width = rows.width
-    for slot in range(heap.adds):
-        target = rows.store[row * rows.words + slot * width + low : row * rows.words + slot * width + high]
-        begin = at + slot * stride + skip
-        source = heap.words[begin + low : begin + high]
-        for i in range(target.shape[0]):
-            target[i] += source[i]
-    for slot in range(heap.maxes):
-        target = rows.maxima[row * rows.extremes + slot * width + low : row * rows.extremes + slot * width + high]
-        begin = at + (heap.adds + slot) * stride + skip
-        source = heap.words[begin + low : begin + high]
-        for i in range(target.shape[0]):
-            target[i] = max(target[i], source[i])
-
-
 @inner
 def gather(
     rows: Any, row: int, heap: Heap, instance: int, bound: int, strict: int, base: int, low: int, high: int
@@ -89,7 +60,7 @@ def gather(
     skip = base - about[BASE]
     if about[SORTED] == 0:
         if place >= 0 and low < min(high, width - skip):
-            _add_lanes(rows, row, heap, place, width, skip, low, min(high, width - skip))
+            add_lanes(rows, row, heap, place, width, skip, low, min(high, width - skip))
         return
     length = (heap.adds + heap.maxes) * width
     ends = place + 2 * about[CAPACITY]
@@ -100,7 +71,7 @@ def gather(
             top = min(high, heap.whole[ends + recent] - skip)
             if low < top:
                 at = place + _HEAD * about[CAPACITY] + recent * length
-                _add_lanes(rows, row, heap, at, width, skip, low, top)
+                add_lanes(rows, row, heap, at, width, skip, low, top)
     for r in range(about[RUNS]):
         run = about[TABLE] + r * RUN_WORDS
         block, count = heap.whole[run + BLOCK], heap.whole[run + ROWS]
@@ -117,7 +88,7 @@ def gather(
                 begin += half
             count -= half
         if begin > 0:
-            _add_lanes(rows, row, heap, row_at(heap, run, begin - 1), lanes, skip, low, top)
+            add_lanes(rows, row, heap, row_at(heap, run, begin - 1), lanes, skip, low, top)
 
 
 @inner
@@ -278,7 +249,9 @@ def release_one(heap: Heap, instance: int) -> None:
     """Let go of all that an instance holds."""
     slots = heap.adds + heap.maxes
     about = heap.instance[instance]
-    if about[PLACE] >= 0:
+    if about[SORTED] == LIST:
+        let_list_go(heap, instance)
+    elif about[PLACE] >= 0:
         length = slots * heap.width
         give_back(heap, about[PLACE], length if about[SORTED] == 0 else about[CAPACITY] * (_HEAD + length))
     for r in range(about[RUNS]):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
-from greta.kernels.heap import FULL, Heap
-from greta.kernels.instances import gather, move_lanes, put_in, release_one
+from greta.kernels.heap import FULL, Heap, move_lanes
+from greta.kernels.instances import gather, put_in, release_one
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,
@@ -34,20 +34,13 @@ from greta.kernels.layout import (
     Steps,
     Weights,
 )
+from greta.kernels.lists import LISTED, NEXT, PREVIOUS, STRICT, Orders, Pairs, keep, scan
 from greta.kernels.numbers import Rows, clear, is_alive, room, start
 from greta.kernels.steps import take_steps
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _NO_CODE: Any = np.int64(0)
-
-# Columns of ``Orders.order``.
-PREVIOUS = 0
-NEXT = 1
-"""Columns of the events' codes, or -1: all vertices of an instance count."""
-STRICT = 2
-"""1 where the earlier code must be smaller, 0 where it may be equal."""
-ORDER_COLUMNS = 3
 
 
 class Edges(NamedTuple):
@@ -77,6 +70,10 @@ class News(NamedTuple):
     edges: Edges
     plain: Int
     """[slice, order]: the one index of an order that has no keys; -1 for others."""
+    pairs: Pairs
+    """What lists of vertices read of the events."""
+    latest: NDArray[np.float64]
+    """Per event, where it is asked for: the largest first extreme of the trends that end there."""
 
 
 class Stretch(NamedTuple):
@@ -119,7 +116,7 @@ def go_on(
     states: States,
     steps: Steps,
     slots: Slots,
-    order: Int,
+    orders: Orders,
     news: News,
     weights: Weights,
     heap: Heap,
@@ -141,7 +138,7 @@ def go_on(
                 vertices = 2 * most
                 rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
                 pending = np.empty((vertices, 4), dtype=np.int64)
-            i = _tick(rows, states, steps, order, news, weights, heap, totals, stretch, pending, k, i, end)
+            i = _tick(rows, (states, steps, orders), (news, weights), heap, totals, stretch, pending, (k, i, end))
             if heap.about[FULL] != 0:
                 return
         news.cursor[k] = i
@@ -167,20 +164,21 @@ def vertices_of_tick(states: States, time: Int, mask: NDArray[np.uint64], i: int
 @inner
 def _tick(
     rows: Rows,
-    states: States,
-    steps: Steps,
-    order: Int,
-    news: News,
-    weights: Weights,
+    automaton: tuple[States, Steps, Orders],
+    events: tuple[News, Weights],
     heap: Heap,
     totals: Totals,
     stretch: Stretch,
     pending: Int,
-    k: int,
-    i: int,
-    end: int,
+    place: tuple[int, int, int],
 ) -> int:
-    """Make the vertices of one tick of slice ``k``, then put them into indexes; the first event after it."""
+    """Make the vertices of one tick, then put them into indexes; the first event after it.
+
+    ``place``: (slice, first event of the tick, one past the last event of the slice).
+    """
+    states, steps, orders = automaton
+    news, weights = events
+    k, i, end = place
     p = news.partition[k]
     instant = news.time[i]
     last = instant // stretch.slide
@@ -188,7 +186,7 @@ def _tick(
     high = last + 1 - stretch.base
     lowest = low
     waiting = 0
-    state_of = states.state
+    state_of, order = states.state, orders.order
     for block in range(news.edges.void.shape[0]):
         if is_void(news.edges, block, news.time, i, end):
             clear_totals(rows, totals, block, p, stretch.base, low)
@@ -221,6 +219,9 @@ def _tick(
                     o = states.incoming[into]
                     instance = news.instances[2 * o + 1, i]
                     if instance >= 0:
+                        if order[o, LISTED] != 0:
+                            scan(rows, waiting, heap, instance, orders, news.pairs, (o, i), stretch.base, low, high)
+                            continue
                         bound = _NO_CODE
                         if order[o, NEXT] >= 0:
                             bound = news.codes[order[o, NEXT], i]
@@ -235,6 +236,9 @@ def _tick(
                 if state_of[state, END] != 0:
                     add_to_totals(rows, waiting, totals, totals.blocks.of_state[state], p, stretch.base, low, high)
                     totals.last[p] = max(totals.last[p], last)
+                    if news.latest.shape[0] > 0:
+                        for lane in range(low, high):
+                            news.latest[i] = max(news.latest[i], rows.maxima[waiting * rows.extremes + lane])
                 if state_of[state, OUT_FIRST] < state_of[state, OUT_LAST]:
                     pending[waiting, 0] = state
                     pending[waiting, 1] = i
@@ -251,6 +255,9 @@ def _tick(
             o = states.outgoing[out]
             instance = news.instances[2 * o, event]
             if instance < 0:
+                continue
+            if order[o, LISTED] != 0:
+                keep(heap, rows, at, instance, orders, news.pairs.operands, (o, event), stretch.base, low, high)
                 continue
             code = _NO_CODE
             if order[o, PREVIOUS] >= 0:

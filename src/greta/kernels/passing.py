@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, kernel
 from greta.kernels.conditions import STACK, linked
-from greta.kernels.instances import move_lanes
+from greta.kernels.heap import move_lanes
 from greta.kernels.layout import (
     BEGIN_FIRST,
     BEGIN_LAST,

@@ -19,9 +19,9 @@ from greta.kernels.layout import Int
 
 # Columns of ``Heap.instance``.
 SORTED = 0
-"""1 where the instance has a comparison, 0 for totals."""
+"""TOTALS, SORTED_RUNS where the instance has a comparison, or LIST."""
 PLACE = 1
-"""Where its totals, or recent rows, lie; -1: nowhere yet."""
+"""Where its totals, or recent rows, or the first chunk of its list, lie; -1: nowhere yet."""
 BASE = 2
 """The window of their first lane."""
 SIZE = 3
@@ -29,13 +29,18 @@ SIZE = 3
 CAPACITY = 4
 """Recent rows that there is room for."""
 TABLE = 5
-"""Where its runs are listed."""
+"""Where its runs are listed; of a list, the last chunk."""
 RUNS = 6
 TABLE_SIZE = 7
 """Runs that there is room for."""
 LAST = 8
 """The last window that a vertex is in."""
 INSTANCE_COLUMNS = 9
+
+# What ``SORTED`` says.
+TOTALS = 0
+SORTED_RUNS = 1
+LIST = 2
 
 # Words of a run in a table.
 BLOCK = 0

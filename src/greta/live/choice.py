@@ -9,6 +9,7 @@ from greta.engine.job import Job
 from greta.lang.nodes import Semantics
 from greta.live.graphs import Graph
 from greta.live.growing import LiveGraph
+from greta.live.listed import why_no_lists
 from greta.live.orders import why_no_indexes, why_no_passing
 from greta.live.passing import PassingGraph
 from greta.live.program import Program
@@ -16,7 +17,7 @@ from greta.live.program import Program
 
 def why_not(job: Job) -> str | None:
     """Why a query's windows are computed when they close; None where they can be brought forward by each event."""
-    return why_no_indexes(job) if job.plan.semantics is Semantics.ANY else why_no_passing(job)
+    return why_no_indexes(job) or why_no_lists(job) if job.plan.semantics is Semantics.ANY else why_no_passing(job)
 
 
 def new_graph(program: Program, most_bytes: int, memory: NDArray[np.float64] | None = None) -> Graph:

@@ -7,7 +7,9 @@ indexes that lead on from them are forgotten. Both are decided when the match co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,13 +67,15 @@ class Edges:
     """Per block: its trailing NOTs."""
     side: tuple[int, ...]
     """Per block: its side of an outermost AND (left, right, both), or 0."""
+    sides: int
+    """How many sides there are: some may have no state."""
     blocks: Blocks
 
     @staticmethod
-    def of(plan: Plan, template: Template, sources: list[int]) -> Edges:
-        """``sources``: per order of the template, the state that it leads from."""
+    def of(template: Template, sources: list[int], lengths: Sequence[int]) -> Edges:
+        """``sources``: per order, the state that it leads from; ``lengths``: how many states each side has."""
         places = [negative.place for negative in template.negatives]
-        sides = [side for side, one in enumerate(plan.templates) for _ in one.states]
+        sides = [side for side, length in enumerate(lengths) for _ in range(length)]
         blocks: dict[tuple[int, tuple[int, ...]], int] = {}
         of_state = []
         for state, side in zip(template.states, sides, strict=True):
@@ -84,6 +88,7 @@ class Edges:
             leading if any(leading) else (),
             tuple(trailing for _, trailing in blocks),
             tuple(side for side, _ in blocks),
+            len(lengths),
             Blocks(*(np.array(of, dtype=np.int64) for of in (of_state, [of_state[at] for at in sources], sides))),
         )
 
@@ -109,7 +114,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """Per event of a frame: the latest match of a NOT of one event, as an instant; NEVER for none."""
+    """Per event of a frame: the latest match of a NOT, as an instant (of several events: its start); NEVER for none."""
 
     until: Int
     """Up to the event's own time."""
@@ -125,6 +130,47 @@ def latest_matches(stream: Stream, frame: Frame, variables: frozenset[str], know
     ``known``: per partition of the frame, the latest match of earlier pushes. A frame may begin with older events.
     """
     matches = stream.frame_of(variables, (), False)
+    instants, time = stream.time[matches.rows], stream.time[frame.rows]
+    known = np.repeat(known, np.diff(frame.offsets))
+    match = np.zeros(len(stream.time), dtype=bool)
+    match[matches.rows] = True
+    until = np.maximum(_last(stream, frame, matches, instants, "right"), np.where(known <= time, known, NEVER))
+    before = np.maximum(_last(stream, frame, matches, instants, "left"), np.where(known < time, known, NEVER))
+    return Latest(until, before, match[frame.rows]), matches
+
+
+@dataclass(frozen=True, slots=True)
+class CutOffs:
+    """New events that a NOT of several events may have, and which of its matches have ended."""
+
+    matches: Frame
+    starts: Int
+    """Per event: the latest start of a match that ends at it or earlier, in its partition; NEVER: none does."""
+
+    @staticmethod
+    def of(matches: Frame, latest: NDArray[np.float64], origin: int) -> CutOffs:
+        """``latest``: per event, the latest start of a match that ends there, since the origin; -∞: none does."""
+        hit = np.isfinite(latest)
+        starts = np.full(len(hit), NEVER, dtype=np.int64)
+        starts[hit] = latest[hit].astype(np.int64) + origin
+        # The latest so far: with its partition in front, a place among all starts never goes back.
+        distinct, rank = np.unique(starts, return_inverse=True)
+        first = np.repeat(np.arange(len(matches.offsets) - 1), np.diff(matches.offsets)) * len(distinct)
+        return CutOffs(matches, distinct[np.maximum.accumulate(first + rank.reshape(-1)) - first])
+
+
+def cut_offs(stream: Stream, frame: Frame, cut: CutOffs, known: Int) -> tuple[Latest, Frame]:
+    """As ``latest_matches``, for matches that last: an event's own time, and the latest start of those ended before it.
+
+    No match lies between two events where the earlier one is not before the cut-off of the later one.
+    """
+    before = _last(stream, frame, cut.matches, cut.starts, "left")
+    before = np.maximum(before, np.repeat(known, np.diff(frame.offsets)))
+    return Latest(stream.time[frame.rows], before, np.zeros(len(frame.rows), dtype=bool)), cut.matches
+
+
+def _last(stream: Stream, frame: Frame, matches: Frame, values: Int, side: Literal["left", "right"]) -> Int:
+    """Per event: the value of the last match before it in its partition (up to it: ``right``); NEVER for none."""
     count = len(frame.offsets) - 1
     # Both frames are sorted by (partition, time): a place among all times makes that one number.
     times = np.unique(stream.time)
@@ -133,16 +179,6 @@ def latest_matches(stream: Stream, frame: Frame, variables: frozenset[str], know
         partition = np.repeat(np.arange(count), np.diff(one.offsets))
         return partition * len(times) + np.searchsorted(times, stream.time[one.rows])
 
-    number, place = places(matches), places(frame)
-    own, time = np.repeat(np.arange(count), np.diff(frame.offsets)), stream.time[frame.rows]
-    instants = np.append(stream.time[matches.rows], NEVER)
-
-    def latest(up_to: Int, was: Int) -> Int:
-        found = np.where(up_to > matches.offsets[own], instants[up_to - 1], NEVER)
-        return np.maximum(found, was)
-
-    known, match = known[own], np.zeros(len(stream.time), dtype=bool)
-    match[matches.rows] = True
-    until = latest(np.searchsorted(number, place, side="right"), np.where(known <= time, known, NEVER))
-    before = latest(np.searchsorted(number, place, side="left"), np.where(known < time, known, NEVER))
-    return Latest(until, before, match[frame.rows]), matches
+    own = np.repeat(np.arange(count), np.diff(frame.offsets))
+    up_to = np.searchsorted(places(matches), places(frame), side=side)
+    return np.where(up_to > matches.offsets[own], np.append(values, NEVER)[up_to - 1], NEVER)

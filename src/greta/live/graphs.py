@@ -118,18 +118,21 @@ class Graph(ABC):
         """Take in events in order of time, all before ``until``; the results of windows that end up to it."""
         readings: list[Reading] = []
         if events.num_rows:
-            times = self._take_in(events)
-            at = 0
-            while at < len(times):
-                self._open_from(self.program.first_window(int(times[at])), readings)
-                stop = ENDLESS
-                if self.program.slide < ENDLESS:
-                    stop = min(until, (self.first + self.program.width) * self.program.slide)
-                self._run(stop)
-                at = int(np.searchsorted(times, stop))
+            self._go_through(self._take_in(events), until, readings)
         if self.program.slide < ENDLESS:
             self._open_from(self.program.first_window(until), readings)
         return readings
+
+    def _go_through(self, times: Int, until: int, readings: list[Reading]) -> None:
+        """Link events of these times; windows that end meanwhile are read."""
+        at = 0
+        while at < len(times):
+            self._open_from(self.program.first_window(int(times[at])), readings)
+            stop = ENDLESS
+            if self.program.slide < ENDLESS:
+                stop = min(until, (self.first + self.program.width) * self.program.slide)
+            self._run(stop)
+            at = int(np.searchsorted(times, stop))
 
     def _open_from(self, window: int, readings: list[Reading]) -> None:
         """Read and forget the windows before this one."""
@@ -181,7 +184,7 @@ class Graph(ABC):
     def _by_side(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """[row, block, slot] → [row, side, slot]: branches that end with different NOTs add up, sides may have none."""
         side, adds = np.array(self.program.edges.side), self.program.slots.adds
-        sides = len(self.program.job.plan.templates)
+        sides = self.program.edges.sides
         if len(side) == sides == 1:
             return values
         result = np.empty((len(values), sides, values.shape[2]))

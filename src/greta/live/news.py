@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +17,8 @@ from greta.engine.partitions import Frame
 from greta.engine.tables import without_nulls
 from greta.kernels.layout import NOTHING, Weights
 from greta.kernels.live import News
-from greta.live.edges import NEVER, Latest, latest_matches
+from greta.kernels.runs import SORTED_RUNS
+from greta.live.edges import NEVER, CutOffs, Latest, cut_offs, latest_matches
 from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
@@ -42,6 +44,9 @@ class LiveArrays(EventArrays):
     def _weight(self, weight: Weight | Code | Position) -> NDArray[Any]:
         if isinstance(weight, Code):
             return weight.sign * _extremes(self.columns, weight)[self.frame.rows]
+        if isinstance(weight, Position):
+            # Earlier from later is all that is asked for; places in a push say nothing in the next one.
+            return (self.time - self.origin).astype(np.float64)
         return super()._weight(weight)
 
 
@@ -78,17 +83,15 @@ class NewEvents:
 
     @staticmethod
     def of(
-        program: Program, partitions: Partitions, words: Words, events: pa.Table, first: int, origin: int | None
+        program: Program, partitions: Partitions, words: Words, stream: Stream, first: int, origin: int
     ) -> NewEvents:
         """Sort events into partitions; ``first`` is the first open window."""
-        stream = Stream.of(program.job, events)
         frame = graph_frame(program, stream, False)
         used = np.flatnonzero(np.diff(frame.offsets))
         window = max(first, program.first_window(int(stream.time[0])))
-        examples = events.take(pa.array(stream.keys.example[frame.common[used]]))
+        examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
         numbers = partitions.numbers(keys_of(program.job, examples), window, _last_window(program, stream))
-        begun = int(stream.time[0]) if origin is None else origin
-        return NewEvents(program, partitions, words, stream, frame, used, numbers, begun)
+        return NewEvents(program, partitions, words, stream, frame, used, numbers, origin)
 
     @property
     def times(self) -> Int:
@@ -96,15 +99,15 @@ class NewEvents:
         endless = self.program.slide == ENDLESS
         return self.stream.time - self.origin if endless else self.stream.time
 
-    def news(self) -> News:
-        """The events in arrays."""
+    def news(self, cuts: Sequence[CutOffs | None], latest: NDArray[np.float64]) -> News:
+        """The events in arrays; ``cuts``, per NOT whose matches last, says when these end and have started."""
         offsets = np.append(self.frame.offsets[self.used], self.frame.offsets[-1])
         each = np.repeat(self.partition, np.diff(offsets))
         orders = self.program.orders
-        codes = [side for order in orders if order.compared is not None for side in self._compared(order)]
         known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
         known[self.used] = self.partitions.barriers[self.partition]
-        matches = match_all(self.program, self.partitions, self.stream, self.frame, known)
+        matches = match_all(self.program, self.partitions, self.stream, self.frame, known, cuts)
+        codes = [side for order in orders if order.kind == SORTED_RUNS for side in self._codes(order, matches)]
         instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, matches)]
         length = len(self.frame.rows)
         return News(
@@ -117,6 +120,10 @@ class NewEvents:
             offsets[:-1].copy(),
             self.program.edges.arrays(matches, self.program.slide, self.program.slide == ENDLESS),
             self.partitions.instances[self.partition],
+            self.program.listing.pairs(
+                self.stream.columns, self.words, self.frame.rows, [(one.until, one.before) for one in matches]
+            ),
+            latest,
         )
 
     def weights(self) -> Weights:
@@ -135,9 +142,13 @@ class NewEvents:
             arrays.guards.stack(length, np.uint8),
         )
 
-    def _compared(self, order: Order) -> list[Int]:
-        assert order.compared is not None
-        sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
+    def _codes(self, order: Order, matches: list[Latest]) -> list[Int]:
+        """Per event: the code that it is put into an index by, and the one that bounds what it is linked to."""
+        if order.cut is not None:
+            sides = [matches[order.cut].until, matches[order.cut].before]
+        else:
+            assert order.compared is not None
+            sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
         return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
 
     def _instances(self, at: int, order: Order, partition: Int, matches: list[Latest]) -> list[Int]:
@@ -166,23 +177,30 @@ def graph_frame(program: Program, stream: Stream, keep_all: bool) -> Frame:
     return replace(frame, mask=frame.mask & np.uint64(stream.mask_of(variables)))
 
 
-def match_all(program: Program, partitions: Partitions, stream: Stream, frame: Frame, known: Int) -> list[Latest]:
+def match_all(
+    program: Program, partitions: Partitions, stream: Stream, frame: Frame, known: Int, cuts: Sequence[CutOffs | None]
+) -> list[Latest]:
     """Per NOT: its latest matches as seen from the events of a frame. They are noted in each partition that there is.
 
-    ``known``: [partition of the frame, NOT], the latest match of earlier pushes.
+    ``known``: [partition of the frame, NOT], the latest match of earlier pushes, or the latest start of one; ``cuts``:
+    per NOT of several events, its matches.
     """
     found = []
-    for at, negative in enumerate(program.template.negatives):
-        latest, matches = latest_matches(stream, frame, negative.template.variables, known[:, at])
+    for at, (negative, cut) in enumerate(zip(program.template.negatives, cuts, strict=True)):
+        if cut is None:
+            latest, matches = latest_matches(stream, frame, negative.template.variables, known[:, at])
+            values = stream.time[matches.rows]
+        else:
+            latest, matches, values = *cut_offs(stream, frame, cut, known[:, at]), cut.starts
         found.append(latest)
         having = np.flatnonzero(np.diff(matches.offsets))
         keys = keys_of(program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
-        times = stream.time[matches.rows[matches.offsets[having + 1] - 1]]
-        for key, time in zip(keys, times.tolist(), strict=True):
+        last = values[matches.offsets[having + 1] - 1]
+        for key, value in zip(keys, last.tolist(), strict=True):
             if key in partitions.of_key:
                 number = partitions.of_key[key]
                 # Events that were carried from earlier pushes may be matches, too.
-                partitions.barriers[number, at] = max(partitions.barriers[number, at], time)
+                partitions.barriers[number, at] = max(partitions.barriers[number, at], value)
     return found
 
 

@@ -19,7 +19,7 @@ from greta.engine.instants import instants_alike
 from greta.engine.job import Job
 from greta.engine.tables import attribute_type, plain_type
 from greta.kernels.layout import NOTHING
-from greta.kernels.live import ORDER_COLUMNS
+from greta.kernels.runs import LIST, SORTED_RUNS, TOTALS
 from greta.lang.nodes import Expression, Semantics
 from greta.live.edges import whole_template
 from greta.plan.nodes import AccessPath, AttributeType, Equal, Place, Plan, Template
@@ -46,10 +46,14 @@ class Order:
     link: int
     keys: tuple[Equal, ...]
     negations: tuple[int, ...]
-    """NOTs of which no match may lie between two events: both must lie in the same stretch of time between matches."""
+    """NOTs of one event of which none may lie between: both events must lie in the same stretch between matches."""
     compared: tuple[Expression, Expression] | None
     mirrored: bool = False
     strict: bool = True
+    cut: int | None = None
+    """The NOT of several events whose cut-off is compared with the earlier event's time, in place of values."""
+    listed: bool = False
+    """Whether vertices are kept one by one, since no sum answers their conditions."""
 
     @property
     def keyed(self) -> bool:
@@ -57,9 +61,11 @@ class Order:
         return bool(self.keys or self.negations)
 
     @property
-    def columns(self) -> list[int]:
-        """A row of ``ORDER_COLUMNS``, without the columns of codes."""
-        return [-1, -1, int(self.strict)][:ORDER_COLUMNS]
+    def kind(self) -> int:
+        """How its instances hold vertices: TOTALS, SORTED_RUNS or LIST."""
+        if self.listed:
+            return LIST
+        return TOTALS if self.compared is None and self.cut is None else SORTED_RUNS
 
 
 def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], list[int]]]:
@@ -71,19 +77,21 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
         if place in serving:
             continue
         link = template.links[transition.link]
+        instants = tuple(negative for negative in link.negations if negative not in link.lasting)
         made: list[Order] = []
-        if not link.ordered:
-            made.append(Order(*place, link.equal, link.negations, None))
-        for one in link.ordered:
+        if link.path in (AccessPath.RANGES, AccessPath.GENERAL):
+            made.append(Order(*place, link.equal, instants, None, listed=True))
+        elif link.lasting:
+            # The earlier event is not before the cut-off: what lies above becomes what lies below.
+            made.append(Order(*place, link.equal, instants, None, mirrored=True, strict=False, cut=link.lasting[0]))
+        elif not link.ordered:
+            made.append(Order(*place, link.equal, instants, None))
+        for one in () if made else link.ordered:
             sides = (one.previous, one.next)
             if one.operator in ("<", "<=", "!="):
-                made.append(
-                    Order(*place, link.equal, link.negations, sides, mirrored=False, strict=one.operator != "<=")
-                )
+                made.append(Order(*place, link.equal, instants, sides, mirrored=False, strict=one.operator != "<="))
             if one.operator in (">", ">=", "!="):
-                made.append(
-                    Order(*place, link.equal, link.negations, sides, mirrored=True, strict=one.operator != ">=")
-                )
+                made.append(Order(*place, link.equal, instants, sides, mirrored=True, strict=one.operator != ">="))
         serving[place] = list(range(len(orders), len(orders) + len(made)))
         orders += made
     return orders, serving
@@ -91,7 +99,11 @@ def orders_of(template: Template) -> tuple[list[Order], dict[tuple[int, int], li
 
 def why_no_indexes(job: Job) -> str | None:
     """Why no index that grows serves a query under skip-till-any-match; None where all its links have one."""
-    return _strange_pattern(job.plan) or _strange_links(job) or _strange_numbers(job)
+    template = whole_template(job.plan)
+    ends = [negative.template for negative in template.negatives if negative.place is Place.TRAILING]
+    if any(one.transitions for one in ends):
+        return "the query ends with a NOT of more than one event"
+    return _strange_agreement(job.plan) or _strange_links(job, template) or _strange_numbers(job)
 
 
 def why_no_passing(job: Job) -> str | None:
@@ -100,7 +112,9 @@ def why_no_passing(job: Job) -> str | None:
     # What a trailing NOT makes void was not matched either, and may have shut out events of other branches.
     if plan.semantics is Semantics.NEXT and any(len(_trailing(template)) > 1 for template in plan.templates):
         return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
-    return _strange_pattern(plan) or _strange_numbers(job)
+    if any(negative.template.transitions for template in plan.templates for negative in template.negatives):
+        return f"the query asks for {plan.semantics.value} and has a NOT of more than one event"
+    return _strange_agreement(plan) or _strange_numbers(job)
 
 
 def _trailing(template: Template) -> set[tuple[int, ...]]:
@@ -109,23 +123,11 @@ def _trailing(template: Template) -> set[tuple[int, ...]]:
     return {tuple(at for at in state.clips if places[at] is Place.TRAILING) for state in template.states}
 
 
-def _strange_pattern(plan: Plan) -> str | None:
-    if plan.partitioning.scopes:
-        return "some variables alone agree on an attribute"
-    for template in plan.templates:
-        for negative in template.negatives:
-            if negative.template.transitions or negative.template.negatives:
-                return "a NOT is of more than one event"
-    return None
+def _strange_agreement(plan: Plan) -> str | None:
+    return "some variables alone agree on an attribute" if plan.partitioning.scopes else None
 
 
-def _strange_links(job: Job) -> str | None:
-    template = whole_template(job.plan)
-    paths = {link.path for link in template.links}
-    if AccessPath.RANGES in paths:
-        return "several comparisons stand between two events"
-    if AccessPath.GENERAL in paths:
-        return "a condition between two events is no comparison of one with the other"
+def _strange_links(job: Job, template: Template) -> str | None:
     try:
         empty = Columns(job.schema.empty_table())
         for order in orders_of(template)[0]:
@@ -133,6 +135,9 @@ def _strange_links(job: Job) -> str | None:
                 compared_codes(empty, *order.compared)
     except Surprise as surprise:
         return str(surprise)
+    for negative in template.negatives:
+        if strange := _strange_links(job, negative.template):
+            return strange
     return None
 
 

@@ -10,13 +10,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import NOTHING
 from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
-from greta.live.keys import key_column
+from greta.live.keys import key_column, keys_of
 
 Int = NDArray[np.int64]
 _NEVER = -(2**62)
+_STORED = ("rows", "base", "last", "barriers", "instances", "instance")
+"""Arrays that are stored as they are."""
 
 
 @dataclass(slots=True)
@@ -27,8 +30,8 @@ class Partitions:
     """Numbers in a partition's results."""
     empty: NDArray[np.float64]
     """Results of no trend."""
-    sorted: tuple[bool, ...]
-    """Per order: whether it compares."""
+    kinds: tuple[int, ...]
+    """Per order: what its instances are, TOTALS, SORTED_RUNS or LIST."""
     keyed: tuple[bool, ...]
     """Per order: whether it has equalities."""
     negatives: int = 0
@@ -44,7 +47,7 @@ class Partitions:
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     barriers: Int = field(init=False)
-    """[partition, NOT]: the time of its latest match."""
+    """[partition, NOT]: the time of its latest match; of matches that last, the latest start."""
     instances: Int = field(init=False)
     """[partition, order]: the instance of an order without equalities, -1 for the others."""
     instance: Int = field(default_factory=lambda: np.empty((0, INSTANCE_COLUMNS), dtype=np.int64))
@@ -95,7 +98,7 @@ class Partitions:
             self.instance = _longer(self.instance, size)
         at = self.unused_instances.pop()
         self.instance[at] = 0
-        self.instance[at, SORTED] = self.sorted[order]
+        self.instance[at, SORTED] = self.kinds[order]
         self.instance[at, PLACE] = -1
         self.instance[at, LAST] = _NEVER
         self.place[at] = place
@@ -138,6 +141,37 @@ class Partitions:
             for at, name in enumerate(job.common)
         }
         return pa.table({"": pa.nulls(len(self.key)), **columns})
+
+    def arrays(self, job: StreamJob) -> dict[str, NDArray[Any]]:
+        """All of it, for ``restore``."""
+        arrays: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _STORED}
+        arrays["numbers"] = self.all_numbers()
+        arrays["keys"] = np.frombuffer(to_bytes(self.keys(job)), dtype=np.uint8)
+        arrays["unused_partitions"] = np.array(self.unused_partitions, dtype=np.int64)
+        arrays["unused_instances"] = np.array(self.unused_instances, dtype=np.int64)
+        # Places are tuples of several lengths: all their numbers in a row, and how long each is.
+        places = list(self.place.values())
+        arrays["place_of"] = np.fromiter(self.place, dtype=np.int64, count=len(places))
+        arrays["place_lengths"] = np.array([len(place) for place in places], dtype=np.int64)
+        arrays["place_numbers"] = np.array([number for place in places for number in place], dtype=np.int64)
+        return arrays
+
+    def restore(self, job: StreamJob, arrays: dict[str, NDArray[Any]]) -> None:
+        """Go on from what ``arrays`` gave."""
+        for name in _STORED:
+            setattr(self, name, arrays[name])
+        keys = keys_of(job, from_bytes(arrays["keys"].tobytes()))
+        self.key = dict(zip(arrays["numbers"].tolist(), keys, strict=True))
+        self.of_key = {key: number for number, key in self.key.items()}
+        self.unused_partitions = arrays["unused_partitions"].tolist()
+        self.unused_instances = arrays["unused_instances"].tolist()
+        numbers, at = arrays["place_numbers"].tolist(), 0
+        for instance, length in zip(arrays["place_of"].tolist(), arrays["place_lengths"].tolist(), strict=True):
+            place = tuple(numbers[at : at + length])
+            at += length
+            self.place[instance] = place
+            if self.keyed[place[0]]:
+                self.of_place[place] = instance
 
     def over(self, window: int) -> tuple[Int, Int]:
         """(partitions, instances) that no window from this one on needs; keyed instances may end by themselves."""

@@ -70,7 +70,7 @@ class PassingGraph(Graph):
         empty = self._results()
         self.partitions = Partitions(len(empty), empty, (), (), len(self.program.template.negatives))
         self.store, self.maxima = self._arena(0)
-        none, sides = np.empty(0, dtype=np.int64), len(self.program.job.plan.templates)
+        none, sides = np.empty(0, dtype=np.int64), self.program.edges.sides
         flags, lanes = np.empty(0, dtype=np.uint8), np.zeros((sides, self.program.width), dtype=np.uint8)
         self.vertices = Vertices(none, none, none, flags, flags, none, none, lanes, np.array([-1, 0, 0]))
 
@@ -130,7 +130,7 @@ class PassingGraph(Graph):
         self._point_to(frame.rows, table.num_rows)
         known = np.full((len(frame.offsets) - 1, self.partitions.negatives), NEVER)
         known[used] = self.partitions.barriers[numbers]
-        matches = match_all(program, self.partitions, stream, frame, known)
+        matches = match_all(program, self.partitions, stream, frame, known, [None] * self.partitions.negatives)
         edges = program.edges.arrays(matches, program.slide, program.slide == ENDLESS)
         slices = Slices(frame.offsets[used + 1], numbers, begin[used], edges)
         self._push = _Push(table, frame.rows, *self._compiled(stream, frame, self.origin, matches), slices)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greta.engine.frames import Stream
-from greta.engine.program import Compiler, Gap
+from greta.engine.program import Compiler
 from greta.engine.stream_jobs import StreamJob
-from greta.kernels.layout import EQUALS, IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps
-from greta.kernels.live import NEXT, PREVIOUS
+from greta.kernels.layout import IN_FIRST, IN_LAST, OUT_FIRST, OUT_LAST, Automaton, Slots, States, Steps
+from greta.kernels.lists import LISTED, PROGRAM, Orders
 from greta.lang.nodes import Semantics
 from greta.live.edges import Edges, whole_template
+from greta.live.listed import Listing, list_links, no_gaps
 from greta.live.orders import Order, orders_of
 from greta.plan.bounds import bounded
-from greta.plan.flows import Code, Flow, Guard, Position, Weight
+from greta.plan.flows import Code, Flow, Guard, Position, Weight, latest_start
 from greta.plan.measures import Combine, Events, Trends, build_flow
 from greta.plan.nodes import AccessPath, Template, Transition
 
@@ -25,13 +26,15 @@ Int = NDArray[np.int64]
 
 _FAR = 256
 """Windows: of a variance of lengths of time, eleven digits are left."""
+FURTHEST = 2**53
+"""Instants since the origin that doubles tell apart."""
 ENDLESS = 2**62
 """The length of a window that does not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What stays the same from push to push."""
+    """What stays the same from push to push, of a query or of a NOT within it."""
 
     job: StreamJob
     template: Template
@@ -42,7 +45,10 @@ class Program:
     states: States
     steps: Steps
     slots: Slots
-    order: Int
+    ways: Orders
+    """The orders in arrays."""
+    listing: Listing
+    """What orders without a sum read of events."""
     weights: tuple[Weight | Code | Position, ...]
     guards: tuple[Guard, ...]
     within: int
@@ -51,49 +57,25 @@ class Program:
     """Lanes: as many windows as an instant is in, and some more, so that a push may run on past a window's end."""
     checked: tuple[int, ...]
     """Slots of results: where all of them are below 2^53, exact numbers have all their digits."""
+    lowest: int
+    """The first window there is."""
+    inner: tuple[Program | None, ...]
+    """Per NOT: how the latest starts of its matches are found, where they may have several events."""
 
     @staticmethod
     def of(job: StreamJob) -> Program:
         """The job's template in arrays."""
-        plan = job.plan
-        template = whole_template(plan)
-        stream = Stream.of(job, job.schema.empty_table())
-        frame = stream.frame_of(template.variables, (), False)
+        plan, template = job.plan, whole_template(job.plan)
         flow = build_flow(plan.measures, template.variables, frozenset())
         checked: list[int] = []
         if job.numbers == "exact":
             found = bounded(flow, [measure.combine is Combine.MAX for measure in plan.measures], whole_numbers(job))
             flow, checked = found.flow, [*found.adds, *(found.flow.adds + slot for slot in found.maxes)]
-        compiler = Compiler(stream.columns, stream.bits, frame, stream.time, stream.clock, double=True)
-        gaps: list[Gap | None] = [Gap(stream.time, stream.time, EQUALS) for _ in template.negatives]
-        automaton = compiler.compile(template, gaps, flow)
-        orders, serving = orders_of(template)
-        order = np.array([one.columns for one in orders], dtype=np.int64).reshape(len(orders), 3)
-        code = 0
-        for at, one in enumerate(orders):
-            if one.compared is not None:
-                order[at, PREVIOUS], order[at, NEXT] = code, code + 1
-                code += 2
-        within, slide = job.windows if plan.window is not None else (ENDLESS, ENDLESS)
-        per_event = -(-within // slide)
-        keys = {id(array): key for key, array in compiler._gathered.items()}
-        return Program(
-            job,
-            template,
-            Edges.of(plan, template, [one.source for one in orders]),
-            flow,
-            orders,
-            _served(automaton, serving, template.transitions),
-            automaton.steps,
-            automaton.slots,
-            order,
-            tuple(keys[id(array)] for array in compiler.weights.arrays),
-            tuple(keys[id(array)] for array in compiler.guards.arrays),
-            within,
-            slide,
-            1 if plan.window is None else per_event + max(4, per_event // 8),
-            tuple(checked),
-        )
+        sides = [len(one.states) for one in plan.templates]
+        windows, lowest = (ENDLESS, ENDLESS), 0
+        if plan.window is not None:
+            windows, lowest = job.windows, job.clock.lowest_window
+        return replace(_program(job, template, flow, windows, lowest, sides), checked=tuple(checked))
 
     @property
     def keeps_events(self) -> bool:
@@ -105,25 +87,90 @@ class Program:
 
     @property
     def timed(self) -> bool:
-        """Whether lengths of time are added up."""
-        return any(isinstance(weight, Weight) and weight.seconds for weight in self.weights)
+        """Whether lengths of time are added up, or starts of matches compared, as doubles."""
+        return any(isinstance(weight, Weight) and weight.seconds for weight in self.weights) or self.lasting
+
+    @property
+    def lasting(self) -> bool:
+        """Whether a NOT's matches may have several events."""
+        return any(inner is not None for inner in self.inner)
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether a batch has trees for all that is kept vertex by vertex here."""
+        listed = [order for order in self.ways.order if order[LISTED]]
+        return bool(listed) and all(order[PROGRAM] < 0 for order in listed)
 
     def is_far(self, origin: int | None, instant: int) -> bool:
         """Whether lengths of time that are counted from the origin would lose digits at an instant."""
         return self.timed and origin is not None and instant > self.furthest(origin)
 
     def furthest(self, origin: int) -> int:
-        """The last instant at which squares of the time since the origin keep enough digits."""
-        return 2**62 if self.slide == ENDLESS else origin + _FAR * self.within
+        """The last instant at which the time since the origin, or its square, keeps enough digits."""
+        if self.slide == ENDLESS:
+            return 2**62
+        far = _FAR * self.within
+        return origin + (min(far, FURTHEST // 2) if self.lasting else far)
 
     def first_window(self, instant: int) -> int:
         """The first window that ends after an instant."""
         return max((instant - self.within) // self.slide + 1, self.lowest)
 
-    @property
-    def lowest(self) -> int:
-        """The first window there is."""
-        return 0 if self.job.plan.window is None else self.job.clock.lowest_window
+
+def _program(
+    job: StreamJob,
+    template: Template,
+    flow: Flow,
+    windows: tuple[int, int],
+    lowest: int,
+    sides: Sequence[int],
+) -> Program:
+    """A template in arrays; ``sides``: how many of its states each side of an outermost AND has."""
+    stream = Stream.of(job, job.schema.empty_table())
+    frame = stream.frame_of(template.variables, (), False)
+    compiler = Compiler(stream.columns, stream.bits, frame, stream.time, stream.clock, double=True)
+    gaps = no_gaps(template)
+    automaton = compiler.compile(template, gaps, flow)
+    orders, serving = orders_of(template)
+    if job.plan.semantics is not Semantics.ANY:
+        # Conditions are read of pairs then, and nothing is indexed.
+        orders, serving = [], {place: [] for place in serving}
+    ways, listing = list_links(template, orders, automaton, compiler, gaps)
+    within, slide = windows
+    per_event = -(-within // slide)
+    keys = {id(array): key for key, array in compiler._gathered.items()}
+    return Program(
+        job,
+        template,
+        Edges.of(template, [one.source for one in orders], sides),
+        flow,
+        orders,
+        _served(automaton, serving, template.transitions),
+        automaton.steps,
+        automaton.slots,
+        ways,
+        listing,
+        tuple(keys[id(array)] for array in compiler.weights.arrays),
+        tuple(keys[id(array)] for array in compiler.guards.arrays),
+        within,
+        slide,
+        1 if slide == ENDLESS else per_event + max(4, per_event // 8),
+        (),
+        lowest,
+        tuple(_of_negative(job, negative.template, within) for negative in template.negatives),
+    )
+
+
+def _of_negative(job: StreamJob, template: Template, within: int) -> Program | None:
+    """How the latest starts of a NOT's matches are found; None for matches of one event.
+
+    A match that starts before all open windows forbids nothing that they have. In windows of twice WITHIN, one per
+    WITHIN, there is always one that holds all that open windows do.
+    """
+    if not template.transitions:
+        return None
+    windows = (ENDLESS, ENDLESS) if within == ENDLESS else (2 * within, within)
+    return _program(job, template, latest_start(template.variables), windows, -(2**62), [len(template.states)])
 
 
 def whole_numbers(job: StreamJob) -> list[int]:
