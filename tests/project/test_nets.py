@@ -27,8 +27,8 @@ def test_no_test_file_has_the_name_of_a_module_that_tests_import() -> None:
     assert names.isdisjoint(sys.stdlib_module_names)
 
 
-def test_there_are_mutants_of_kernels_engine_plan_streams_and_lists() -> None:
-    assert {mutant.tests for mutant in MUTANTS} == {"kernels", "engine", "plan", "streams", "lists"}
+def test_there_are_mutants_of_every_part_of_the_engine() -> None:
+    assert {mutant.tests for mutant in MUTANTS} == {"kernels", "engine", "plan", "streams", "edges", "lists"}
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 36
 
 
