@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import repeat
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -43,8 +46,16 @@ class Reading:
     def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
         """(the group of each row, what each group agrees on); attributes are places in keys."""
         distinct, back = np.unique(self.partition, return_inverse=True)
+        keys = map(self.keys.__getitem__, distinct.tolist())
         groups: dict[tuple[Any, ...], int] = {}
-        shared = [tuple(self.keys[at][place] for place in attributes) for at in distinct.tolist()]
+        # A getter of one place gives what is there, of several a tuple of it.
+        match attributes:
+            case []:
+                shared: Iterable[tuple[Any, ...]] = repeat((), len(distinct))
+            case [place]:
+                shared = ((key[place],) for key in keys)
+            case _:
+                shared = map(itemgetter(*attributes), keys)
         of_partition = [groups.setdefault(key, len(groups)) for key in shared]
         return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)
 
