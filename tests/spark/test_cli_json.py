@@ -65,7 +65,7 @@ def test_the_figures_of_every_micro_batch_are_a_json_line(
 def test_a_stream_on_spark_says_that_its_windows_are_computed_when_they_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "query.greta").write_text("RETURN COUNT(*) PATTERN Stock A AND Stock B WITHIN 10 seconds")
+    (tmp_path / "query.greta").write_text("RETURN COUNT(*) PATTERN SEQ(Stock A, NOT SEQ(Stock B, Stock C)) WITHIN 10 seconds")
     incoming = tmp_path / "incoming"
     incoming.mkdir()
     pq.write_table(stock(50, companies=4, rate=5), incoming / "0.parquet")
@@ -75,5 +75,5 @@ def test_a_stream_on_spark_says_that_its_windows_are_computed_when_they_end(
     said = capsys.readouterr()
     told = [line for line in said.err.splitlines() if line.startswith("note: ")]
     assert len(told) == 1
-    assert "the query has an outermost AND, so windows are computed from their events when they end" in told[0]
+    assert "the query ends with a NOT of more than one event, so windows are computed" in told[0]
     assert max(json.loads(line)["buckets_at_close"] for line in said.out.splitlines()) > 0
