@@ -65,7 +65,8 @@ def test_the_figures_of_every_micro_batch_are_a_json_line(
 def test_a_stream_on_spark_says_that_its_windows_are_computed_when_they_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "query.greta").write_text("RETURN COUNT(*) PATTERN SEQ(Stock A, NOT SEQ(Stock B, Stock C)) WITHIN 10 seconds")
+    query = "RETURN COUNT(*) PATTERN SEQ(Stock A, NOT SEQ(Stock B, Stock C)) WITHIN 10 seconds"
+    (tmp_path / "query.greta").write_text(query)
     incoming = tmp_path / "incoming"
     incoming.mkdir()
     pq.write_table(stock(50, companies=4, rate=5), incoming / "0.parquet")
