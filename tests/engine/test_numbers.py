@@ -131,3 +131,14 @@ def test_logarithms_and_ratios_are_right_where_the_count_is_beyond_doubles(door:
     (row,) = found.to_pylist()
     assert row["bits"] == pytest.approx(1_100, rel=1e-12)
     assert row["length"] == pytest.approx(550, rel=1e-12)
+
+
+@pytest.mark.parametrize("gap", [0, 10**5, 10**7, 1_700_000_000])
+def test_lengths_of_time_keep_their_digits_however_long_the_stream_is(gap: int) -> None:
+    # Four events a second apart, far from the first one.
+    events = [{"type": "A", "time": float(time)} for time in (0, *(gap + 100 + second for second in range(4)))]
+    query = "RETURN STDDEV(DURATION(*)) AS v, AVG(DURATION(*)) AS a PATTERN A+ WITHIN 10 seconds SLIDE 5 seconds"
+    far = {row["window_start"] - gap: (row["v"], row["a"]) for row in aggregate(events, query).to_pylist()[1:]}
+    near = aggregate([{"type": "A", "time": 100.0 + second} for second in range(4)], query).to_pylist()
+    for row in near:
+        assert far[row["window_start"]] == pytest.approx((row["v"], row["a"]), rel=1e-9)

@@ -370,3 +370,18 @@ def test_a_bucket_s_first_step_says_nothing_of_long_micro_batches(tmp_path: Path
     found = taken(job_for(FALLING), MemoryStore(), events(1), 0, Cache(tmp_path, 1 << 20), then=500)
     assert found.rows > 0
     assert found.why is None
+
+
+def test_early_rows_keep_the_digits_of_lengths_of_time_across_a_gap(tmp_path: Path) -> None:
+    query = "RETURN STDDEV(DURATION(*)) AS v PATTERN A+ WHERE A.x > NEXT(A).x WITHIN 10 seconds SLIDE 5 seconds"
+    schema = pa.schema([("type", pa.string()), ("time", pa.float64()), ("x", pa.float64())])
+    near = [{"type": "A", "time": at / 10, "x": float(at * 7 % 30)} for at in range(30)]
+    far = [event | {"time": event["time"] + 30 * 86_400} for event in near]
+    job, store, graphs = StreamJob.of(Job.bind(query, schema)), MemoryStore(), Cache(tmp_path, 1 << 20, least_steps=0)
+    for at, event in enumerate(near):
+        taken(job, store, pa.Table.from_pylist([event], schema), 100 * at, graphs, early=True)
+    found = taken(job, store, pa.Table.from_pylist(far, schema), 2_900, graphs, early=True)
+    assert found.open is not None
+    early = [row["v"] for row in job.finish(found.open).to_pylist()]
+    last = [row["v"] for row in greta.aggregate(far, query).to_pylist()]
+    assert early[-len(last) :] == pytest.approx(last, rel=1e-9)

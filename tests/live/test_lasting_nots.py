@@ -28,6 +28,8 @@ PATTERNS = {
     "a product besides": ("SEQ(A+, NOT SEQ(C, D), B)", "A.x * NEXT(B).y > 9"),
     "two of them": ("SEQ(A, NOT SEQ(C, D), B, NOT SEQ(D, C), A F)", ""),
     "again and again": ("(SEQ(A, NOT SEQ(C, D), B))+", "A.y < NEXT(B).y"),
+    "at the beginning": ("SEQ(NOT SEQ(C, D), A+)", ""),
+    "at the beginning of a branch": ("SEQ(NOT SEQ(C+, D), A, B+) OR E", ""),
 }
 WINDOWS = ["WITHIN 30 seconds SLIDE 7 seconds", "WITHIN 20 seconds", ""]
 
@@ -141,3 +143,12 @@ def test_the_graph_of_a_not_lies_in_the_memory_of_the_query() -> None:
     assert inner is not None
     assert inner.memory is graph.memory
     assert inner.about is graph.about
+
+
+def test_counts_alone_behind_a_lasting_not_go_on_over_any_time_and_from_a_snapshot() -> None:
+    query = "RETURN COUNT(*) AS v PATTERN SEQ(NOT SEQ(C, D), A+) WITHIN 20 seconds"
+    day = 86_400 * 10**9
+    for days in (0, 50, 110, 400):
+        times = pa.array([0, days * day, days * day + 10**9, days * day + 2 * 10**9], pa.timestamp("ns"))
+        events = pa.table({"type": ["A", "C", "D", "A"], "time": times})
+        assert as_a_bag(rows_of(query, events, 1, restore=True)) == as_a_bag(greta.aggregate(events, query).to_pylist())

@@ -120,7 +120,7 @@ def test_an_update_reads_the_partitions_of_its_events(monkeypatch: pytest.Monkey
 
 
 def test_sums_of_a_group_are_those_of_its_partitions_as_they_come_and_go() -> None:
-    draw, shape = np.random.default_rng(4), Shape(2, 3, 4, (0, 1, 2))
+    draw, shape = np.random.default_rng(4), Shape(2, 3, 4, (0, 1, 2), np.inf)
     sums, first, here = Sums(shape, 10), 10, dict[tuple[int, ...], Any]()
     for base in (10, 10, 11, 11, 13, 13, 14, 15, 20, 20):
         for key, row in here.items():
@@ -172,3 +172,26 @@ def test_lengths_of_time_are_told_right_where_the_graph_is_made_again() -> None:
     table = pa.Table.from_pylist(events, SCHEMA)
     pushes = [table.slice(low, high - low) for low, high in pairwise((0, 3, 6, 7, 10))]
     assert updates(query, pushes) == updates(query, pushes, AtClose)
+
+
+@pytest.mark.parametrize("where", ["", "WHERE [g]"])
+def test_a_change_that_doubles_do_not_show_is_told_in_exact_numbers(where: str) -> None:
+    query = f"RETURN COUNT(*) AS v PATTERN A+ OR B {where} WITHIN 1000 seconds"
+    stream = greta.stream(query, numbers="exact", emit="update")
+    stream.push([{"type": "A", "time": time, "g": "u"} for time in range(60)])
+    assert [row["v"] for row in stream.advance(60).to_pylist()] == [str(2**60 - 1)]
+    stream.push({"type": "B", "time": 60, "g": "u"})
+    assert [row["v"] for row in stream.advance(61).to_pylist()] == [str(2**60)]
+
+
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_pairs_of_a_group_are_told_as_a_whole_where_one_partition_needs_more_digits(numbers: Any) -> None:
+    query = "RETURN COUNT(*) AS v, MIN(A.y) AS m PATTERN (A OR B)+ AND A+ WHERE [g] WITHIN 1000 seconds"
+    events = [{"type": "A", "time": time, "g": "u" if time < 60 else "v", "y": 7.0 - (time < 60)} for time in range(62)]
+    stream = greta.stream(query, emit="update", numbers=numbers)
+    stream.push(events)
+    stream.advance(70)
+    last = {"type": "A", "time": 71, "g": "v", "y": 6.5}
+    stream.push(last)
+    told = stream.advance(72).drop_columns(["final"]).to_pylist()
+    assert told == greta.aggregate([*events, last], query, numbers=numbers).to_pylist()

@@ -25,7 +25,7 @@ Mask = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Which windows to answer: ids ``[first, last)``, or those of each event's time range.
+    """Which windows to answer: ids ``[first, last)``, and of these those of each event's time range.
 
     With a ``column``, events carry the number of a range of ``windows`` windows each; ranges overlap by WITHIN, are
     partitions of their own, and answer only their own windows.
@@ -38,10 +38,11 @@ class Cut:
 
     def owned(self, columns: Columns, keys: Keys, lowest: int) -> NDArray[np.int64]:
         """[first and one past the last window, partition]"""
+        first = max(self.first, lowest)
         if self.column is None:
-            return np.array([[max(self.first, lowest)], [self.last]], dtype=np.int64)
+            return np.array([[first], [self.last]], dtype=np.int64)
         number = columns.attribute(self.column).to_numpy(zero_copy_only=False)[keys.example].astype(np.int64)
-        return np.stack((np.maximum(number * self.windows, lowest), (number + 1) * self.windows))
+        return np.stack((np.maximum(number * self.windows, first), np.minimum((number + 1) * self.windows, self.last)))
 
 
 @dataclass(slots=True)

@@ -117,6 +117,13 @@ class Job:
         parts_of_seconds = measure.timed and self.clock.kind != "whole seconds"
         return parts_of_seconds or any(kind is not AttributeType.INTEGER for kind in kinds)
 
+    @property
+    def adds_times(self) -> bool:
+        """Whether lengths of time are added up as doubles."""
+        measures = enumerate(self.plan.measures)
+        rounded = self.numbers == "double"
+        return any(m.timed and m.combine is Combine.ADD and (rounded or at in self.floating) for at, m in measures)
+
     @cached_property
     def output_schema(self) -> pa.Schema:
         """Names and types of the rows, known before any event is read."""
@@ -165,15 +172,17 @@ class Job:
         """All rows over a table of events, or those of the windows that ``cut`` names."""
         from greta.engine.compute import rows
         from greta.engine.frames import Stream
+        from greta.engine.ranges import counted_from_nearby
 
-        return rows(Stream.of(self, events, cut))
+        return rows(Stream.of(self, *counted_from_nearby(self, events, cut)))
 
     def partials(self, table: pa.Table, cut: Cut | None = None) -> pa.Table:
         """Partial rows of one table of events: each (group, window) at most once."""
         from greta.engine.frames import Stream
         from greta.engine.partials import partial_rows
+        from greta.engine.ranges import counted_from_nearby
 
-        return partial_rows(Stream.of(self, table, cut))
+        return partial_rows(Stream.of(self, *counted_from_nearby(self, table, cut)))
 
     def finish(self, parts: pa.Table) -> pa.Table:
         """The rows from partial rows; all parts of a group and window must be there."""

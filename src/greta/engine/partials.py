@@ -56,6 +56,16 @@ def write_partials(job: Job, merged: Merged, attributes: dict[str, pa.Array], wa
 
 def finish_partials(job: Job, parts: pa.Table) -> pa.Table:
     """The rows from partial rows. Equal groups must all be in ``parts``."""
+    return finish(job, *_read_partials(job, parts)).cast(job.output_schema)
+
+
+def merge_partials(job: Job, parts: pa.Table) -> pa.Table:
+    """The same partial rows with each (group, window) once."""
+    return write_partials(job, *_read_partials(job, parts))
+
+
+def _read_partials(job: Job, parts: pa.Table) -> tuple[Merged, dict[str, pa.Array], dict[int, Decoder]]:
+    """(values per group and window, what each group agrees on, the way back from codes of extremes)"""
     plan = job.plan
     names = [f"group_{at}" for at in range(len(plan.group))]
     keys = number_keys([prepare(parts.column(name)) for name in names], parts.num_rows, null_is_a_value=True)
@@ -78,7 +88,7 @@ def finish_partials(job: Job, parts: pa.Table) -> pa.Table:
         name: _cast(contiguous(parts.column(f"group_{at}").take(example)), job.schema.field(name).type)
         for at, name in enumerate(plan.group)
     }
-    return finish(job, merged, attributes, ways).cast(job.output_schema)
+    return merged, attributes, ways
 
 
 def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -65,6 +65,7 @@ def _can_share(job: Job) -> bool:
     plan = job.plan
     return (
         job.numbers == "double"
+        and not job.adds_times
         and plan.semantics is Semantics.ANY
         and not plan.conjunction
         and not plan.templates[0].negatives

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from greta.engine.blobs import from_bytes, to_bytes
+from greta.engine.partials import merge_partials
 from greta.engine.stream_jobs import StreamJob
 from greta.errors import GretaError, StateError
 from greta.live.at_close import AtClose
@@ -155,7 +156,7 @@ class Online:
         if self._instead is not None:
             return self._instead.changes()
         if self._job.plan.conjunction:
-            before, self._pairs_told = self._pairs_told, self.open()
+            before, self._pairs_told = self._pairs_told, merge_partials(self._job, self.open())
             return changed(before, self._pairs_told, cell_of(self._job))
         graph = self._whole_graph()
         if self._told is None:

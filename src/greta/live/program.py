@@ -83,6 +83,8 @@ class Program:
         counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
         totals = all(link.path is AccessPath.FREE for link in self.template.links)
         totals = totals and self.job.plan.semantics is Semantics.ANY and not self.job.plan.conjunction
+        # The graph of a NOT of several events is no totals: it is made again from events.
+        totals = totals and not self.lasting
         return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
 
     @property

@@ -25,7 +25,8 @@ from greta.live.keys import key_column
 from greta.live.program import Program, whole_numbers
 from greta.plan.measures import Combine
 
-_EXACT = 2.0**53
+EXACT = 2.0**53
+"""Whole numbers below this are doubles without a loss."""
 
 
 def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -> pa.Table:
@@ -55,10 +56,10 @@ def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
     doubles = values[:, :, : program.slots.adds]
     if job.plan.conjunction and job.plan.templates[-1].states:
         # Pairs of trends that both sides have are made of differences, which need all digits.
-        return np.asarray(~(np.abs(doubles) < _EXACT).all(axis=(1, 2)))
+        return np.asarray(~(np.abs(doubles) < EXACT).all(axis=(1, 2)))
     beyond = np.zeros(len(values), dtype=bool)
     if job.numbers == "exact":
-        beyond |= ~(values[:, :, list(program.checked)] < _EXACT).all(axis=(1, 2))
+        beyond |= ~(values[:, :, list(program.checked)] < EXACT).all(axis=(1, 2))
         floating = [at for at in sorted(job.floating) if job.plan.measures[at].combine is Combine.ADD]
         doubles = doubles[:, :, [program.flow.results[at] for at in floating]]
     odd = ~np.isfinite(doubles) if job.plan.needs_magnitudes or job.plan.conjunction else np.isnan(doubles)
@@ -119,7 +120,7 @@ def _integers(column: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _whole(job: Job, values: Values) -> Values:
     """Values whose whole numbers are integers, as far as doubles hold these."""
-    small = {at: at not in job.floating and (np.abs(column) < _EXACT).all() for at, column in values.adds.items()}
+    small = {at: at not in job.floating and (np.abs(column) < EXACT).all() for at, column in values.adds.items()}
     adds = {at: column.astype(np.int64) if small[at] else column for at, column in values.adds.items()}
     return Values(adds, values.maxes)
 

@@ -235,6 +235,9 @@ class _Bucket:
         if waiting.num_rows:
             graph = copied(graph)
             last = self.job.clock.read(waiting.column(self.job.time), self.job.time)[-1]
+            if graph.program.is_far(graph.origin, int(last)):
+                # Lengths of time since the graph's first event would lose digits.
+                return AtClose(self.job, "", self._kept(due)).open()
             try:
                 readings = graph.advance(waiting, int(last) + 1)
             except Surprise:

@@ -31,6 +31,8 @@ class Shape:
     """Lanes of each column."""
     compared: tuple[int, ...]
     """The columns that rows are made of."""
+    largest: float
+    """From here on, sums that have changed may look the same."""
 
     @property
     def empty(self) -> Double:
@@ -72,7 +74,8 @@ class Sums:
     def put(self, base: int, keys: Sequence[Key], values: Double) -> tuple[Int, Double]:
         """Give partitions new values, whose lanes begin at the window ``base``, from which on windows are open.
 
-        Returns the lanes in which the sum is not as it was told, and its values in them, which are told from then on.
+        Returns the lanes in which the sum is not as it was told, or so large that nobody knows, and its values in them,
+        which are told from then on.
         """
         self._move(base)
         while len(self.unused) < sum(key not in self.places for key in keys):
@@ -85,7 +88,8 @@ class Sums:
         while (at := np.unique(at // 2))[0] >= _ROOT:
             self.nodes[at] = self.shape.joined(self.nodes[2 * at], self.nodes[2 * at + 1])
         told, now = self.nodes[_TOLD], self.nodes[_ROOT]
-        differ = (now != told).reshape(self.shape.columns, self.shape.width)[list(self.shape.compared)].any(axis=0)
+        differ = (now != told) | (np.abs(now) >= self.shape.largest) & (now != self.shape.empty)
+        differ = differ.reshape(self.shape.columns, self.shape.width)[list(self.shape.compared)].any(axis=0)
         # The first column counts trends: a window without one has no row.
         lanes = np.flatnonzero(differ & (now[: self.shape.width] != 0))
         self.nodes[_TOLD] = now

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from greta.live.graphs import Graph, Reading
 from greta.live.program import Program
-from greta.live.rows import are_beyond
+from greta.live.rows import EXACT, are_beyond
 from greta.live.sums import Shape, Sums
 from greta.plan.measures import Combine
 
@@ -58,7 +58,8 @@ class Told:
         }
         self.columns = np.array(sorted(slots | set(self.program.checked)), dtype=np.int64)
         compared = tuple(at for at, slot in enumerate(self.columns.tolist()) if slot in slots)
-        self.shape = Shape(int((self.columns < adds).sum()), len(self.columns), self.program.width, compared)
+        largest = EXACT if self.program.job.numbers == "exact" else np.inf
+        self.shape = Shape(int((self.columns < adds).sum()), len(self.columns), self.program.width, compared, largest)
 
     @property
     def _grouping(self) -> list[int] | None:
@@ -109,7 +110,8 @@ class Told:
         before = np.stack([one for _, one in told])[row[:, None], self.shape.places(np.where(inside, lane, 0))]
         # What was read has a trend, and differs from the zeros of a window that had none.
         differ = (before != reading.values[:, 0, self.columns])[:, list(self.shape.compared)].any(axis=1)
-        return np.asarray(~inside | differ)
+        # Beyond the digits of doubles, what has changed may look the same.
+        return np.asarray(~inside | differ | are_beyond(self.program, reading))
 
     def _of_groups(self, graph: Graph, grouping: list[int], keys: list[Key], now: Double) -> list[Reading]:
         """The groups and windows whose sums have changed; by partition where a sum needs more digits than doubles."""
