@@ -93,7 +93,8 @@ class NewEvents:
         last = _last_window(program, stream)
         if program.scope is not None:
             variables = program.template.variables | program.edges.variables
-            parts = Parts.of(program.scope, partitions, stream, stream.frame_of(variables, (), False))
+            free = stream.frame_of(variables, (), False)
+            parts = Parts.of(program.job, program.scope, partitions, stream, free)
             frame, used = _of_trends(program, stream, parts.frame), parts.used
             numbers, copies = parts.numbers(partitions, window, last)
         else:

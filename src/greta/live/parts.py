@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from greta.engine.frames import Stream
 from greta.engine.partitions import Frame, split_by_scope
+from greta.engine.stream_jobs import StreamJob
 from greta.live.keys import keys_of, values_of
 from greta.live.partitions import Partitions
 from greta.plan.nodes import Scope
@@ -42,14 +43,14 @@ class Parts:
     """Which of them have events of their own value."""
 
     @staticmethod
-    def of(scope: Scope, partitions: Partitions, stream: Stream, frame: Frame) -> Parts:
+    def of(job: StreamJob, scope: Scope, partitions: Partitions, stream: Stream, frame: Frame) -> Parts:
         """Cut a frame of common partitions; ``partitions`` has the parts that there are."""
         table, bits = stream.columns.table, np.uint64(stream.mask_of(scope.variables))
         codes = stream.scope_keys(scope.attribute)
         examples = table.take(pa.array(codes.example))
         values: list[Any] = [value for (value,) in values_of((scope.attribute,), examples)]
         having = np.flatnonzero(np.diff(frame.offsets))
-        keys = keys_of(stream.job, table.take(pa.array(stream.keys.example[having])))
+        keys = keys_of(job, table.take(pa.array(stream.keys.example[having])))
         common: dict[int, Key] = dict(zip(having.tolist(), keys, strict=True))
         # Where a partition has free events, all of its parts get them.
         partition = np.repeat(np.arange(len(frame.offsets) - 1), np.diff(frame.offsets))
