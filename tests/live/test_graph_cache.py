@@ -43,8 +43,11 @@ QUERIES = [
     f"RETURN g, COUNT(*) PATTERN SEQ(A+, B, NOT C) WHERE [g] AND A.x > NEXT(A).x GROUP-BY g {WINDOW}",
     f"RETURN COUNT(*) PATTERN SEQ(NOT C M, A+, NOT C, B) SEMANTICS skip-till-next-match WHERE [g] {WINDOW}",
     f"RETURN COUNT(*), MIN(A.x) PATTERN A+ AND SEQ(A+, NOT C) WHERE [g] AND A.x > NEXT(A).x {WINDOW}",
-    "RETURN COUNT(*) PATTERN A+ WITHIN 20 seconds SLIDE 10 seconds",
     f"RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [A.w] {WINDOW}",
+    f"RETURN g, w, SUM(A.x) PATTERN SEQ(A+, B*, A C) WHERE [g] AND A.x > NEXT(A).x GROUP-BY g, B.w {WINDOW}",
+    f"RETURN g, COUNT(*) PATTERN SEQ(A+, NOT C, B) WHERE A.w = NEXT(A).w GROUP-BY B.g {WINDOW}",
+    "RETURN COUNT(*) PATTERN A+ WITHIN 20 seconds SLIDE 10 seconds",
+    f"RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [A.w, B.g] {WINDOW}",
 ]
 """Of the last but one, exact counts are beyond 2^53 and are computed from stored events; the last has no graph."""
 OWNER = "stream/bucket"
@@ -295,7 +298,7 @@ def test_without_a_place_for_files_windows_are_computed_as_they_close(tmp_path: 
 
 def test_a_query_without_a_graph_says_why(tmp_path: Path) -> None:
     _, steps = streamed(QUERIES[-1], events(15), Cache(tmp_path, 1 << 20, least_steps=0), lambda *_: None)
-    assert steps[-2].why == "some variables alone agree on an attribute"
+    assert steps[-2].why == "some variables alone agree on an attribute, others on another one"
     assert not list(tmp_path.iterdir())
 
 

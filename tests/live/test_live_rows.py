@@ -80,8 +80,8 @@ def check_online(seeds: range) -> None:
 
 
 def by_window(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The cases have no groups, so that a window has one row."""
-    return sorted(rows, key=lambda row: str(row["window_start"]))
+    """Sorted by window and group."""
+    return sorted(rows, key=lambda row: [str(value) for name, value in row.items() if name[0] != "v"])
 
 
 def nearly(row: dict[str, Any]) -> dict[str, Any]:

@@ -375,7 +375,7 @@ def test_partitions_that_nobody_needs_give_their_memory_back() -> None:
         (f"RETURN COUNT(*) PATTERN A+ WHERE A.x * NEXT(A).x > {2**60}", "integers beyond 2^53"),
         ("RETURN COUNT(*) PATTERN A+ WHERE A.s < NEXT(A).s", "text"),
         ("RETURN MIN(A.s) PATTERN A+", "extremes of s"),
-        ("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x]", "some variables"),
+        ("RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [A.x, B.s]", "some variables"),
     ],
 )
 def test_figures_say_why_windows_are_computed_at_the_close(query: str, why: str) -> None:

@@ -23,17 +23,26 @@ SCHEMA = pa.schema(
     [("type", pa.string()), ("time", pa.int64()), ("g", pa.string()), ("h", pa.string()), ("x", pa.int64())]
 )
 GROUPINGS = (("[g]", "g", "GROUP-BY g"), ("[g, h]", "h", "GROUP-BY h"), ("[g]", "", ""), ("", "", ""))
+SCOPES = (
+    ("[B.g]", "g", "GROUP-BY g"),
+    ("[B.g, h]", "h", "GROUP-BY h"),
+    ("[A.g]", "", ""),
+    ("[h]", "g", "GROUP-BY A.g"),
+)
 SELECTIONS = ("skip-till-any-match", "skip-till-next-match", "contiguous", "contiguous MAXIMAL")
 
 
 def some_query(draw: random.Random) -> str:
-    where, returned, grouping = draw.choice(GROUPINGS)
+    scoped = draw.random() < 0.3
+    where, returned, grouping = draw.choice(SCOPES if scoped else GROUPINGS)
     conditions = [one for one in (where, draw.choice(("", "A.x < NEXT(A).x"))) if one]
     aggregates = draw.sample(("COUNT(*) AS v", "SUM(A.x) AS s", "MAX(A.x) AS m", "AVG(COUNT(*)) AS c"), 2)
     window = draw.choice(("WITHIN 8 seconds SLIDE 2 seconds", "WITHIN 9 seconds", ""))
     return (
-        f"RETURN {', '.join([*([returned] if returned else []), *aggregates])} PATTERN A+ "
-        f"SEMANTICS {draw.choice(SELECTIONS)} {'WHERE ' + ' AND '.join(conditions) if conditions else ''} "
+        f"RETURN {', '.join([*([returned] if returned else []), *aggregates])} "
+        f"PATTERN {draw.choice(('SEQ(A+, B?)', 'SEQ(A+, B)')) if scoped else 'A+'} "
+        f"SEMANTICS {SELECTIONS[0] if scoped else draw.choice(SELECTIONS)} "
+        f"{'WHERE ' + ' AND '.join(conditions) if conditions else ''} "
         f"{grouping} {window}"
     )
 

@@ -64,6 +64,8 @@ LASTING = (
 """With NOTs of several events, nested ones too, at the beginning and in the middle."""
 NOT_LINKS = ("A.x < NEXT(B).x", "C.x < NEXT(C).x AND C.y > NEXT(C).y", "C.y < NEXT(D).y", "A.y * NEXT(B).y < 1")
 """Conditions on a transition across a NOT, and within one."""
+SCOPES = ("g", "x")
+"""What some variables alone may agree on: text, or numbers of which some are NULL."""
 RETURNED = ("COUNT(*)", "SUM(A.x)", "MIN(A.y)", "AVG(A.x)", "MAX(COUNT(*))", "AVG(DURATION(*))", "MAX(SUM(A.x))")
 
 
@@ -93,15 +95,21 @@ def online_case(draw: random.Random) -> OnlineCase:
     links = LINKS + LISTED + (() if every else TEXT_LINKS)
     where = [draw.choice(links)] if "A+" in pattern and draw.random() < 0.8 else []
     where += [one for one in NOT_LINKS if pattern in LASTING and draw.random() < 0.3 and _speaks_of(one, pattern)]
-    where += ["[g]"] if draw.random() < 0.4 else []
+    scopes = _positive(pattern) if every and pattern not in PAIRS and draw.random() < 0.4 else []
+    scope = f"{draw.choice(scopes)}.{draw.choice(SCOPES)}" if scopes else ""
+    grouped = bool(scope) and draw.random() < 0.5
+    where += [f"[{scope}]"] if scope and not grouped else []
+    where += ["[g]"] if draw.random() < 0.4 and not scope.endswith("g") else []
     where += ["A.y > 1"] if draw.random() < 0.2 else []
     where += [f"{draw.choice(again)}.y > 1"] if (again := _negative(pattern)) and draw.random() < 0.3 else []
     exact = draw.random() < 0.2
     returned = draw.sample(OF_PAIRS if pattern in PAIRS else RETURNED, draw.randint(1, 3))
+    shown = [scope] if grouped else []
+    shown += [f"{one} AS v{at}" for at, one in enumerate(returned)]
     query = (
-        f"RETURN {', '.join(f'{one} AS v{at}' for at, one in enumerate(returned))} PATTERN {pattern} "
+        f"RETURN {', '.join(shown)} PATTERN {pattern} "
         f"SEMANTICS {semantics} {maximal} {'WHERE ' + ' AND '.join(where) if where else ''} "
-        f"{draw.choice(('', '', 'MIN LENGTH 2'))} {draw.choice(WINDOWS)}"
+        f"{draw.choice(('', '', 'MIN LENGTH 2'))} {'GROUP-BY ' + scope if grouped else ''} {draw.choice(WINDOWS)}"
     )
     return OnlineCase(query, _events(draw, draw.choice((10, 30, 120))), "exact" if exact else "double")
 
@@ -118,6 +126,12 @@ def _speaks_of(condition: str, pattern: str) -> bool:
 def _negative(pattern: str) -> list[str]:
     """Variables of NOTs."""
     return re.findall(r"NOT (?:A |B |C )?([A-Z])[,)]", pattern)
+
+
+def _positive(pattern: str) -> list[str]:
+    """Variables whose types no NOT has."""
+    negative = "".join(re.findall(r"NOT ((?:SEQ)?\((?:[^()]|\([^()]*\))*\)|\w)", pattern))
+    return sorted(set(re.findall(r"\b[ABC]\b", pattern)) - set(negative))
 
 
 def _events(draw: random.Random, count: int) -> pa.Table:

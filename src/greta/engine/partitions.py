@@ -137,6 +137,7 @@ def split_by_scope(
     values: NDArray[np.int32],
     bound_types: NDArray[np.bool_] | None,
     met: set[int] | None = None,
+    others: tuple[Int, Int] | None = None,
 ) -> Frame:
     """Cut every partition further by one scope: one part per value, and one for trends that never meet it.
 
@@ -145,6 +146,7 @@ def split_by_scope(
     where they keep the scope's variables only if the value is theirs. ``bound_types`` is given where events that
     take no variable matter too: it marks the rows whose type has only the scope's variables. ``met`` are the sets
     of scopes, as bits up to this one, whose parts are kept: of n scopes that every trend meets, one set instead of 2ⁿ.
+    ``others`` are parts (partition, code of the value) that there are besides those of the rows' own values.
     """
     count = len(frame.offsets) - 1
     partition = np.repeat(np.arange(count), np.diff(frame.offsets))
@@ -153,9 +155,11 @@ def split_by_scope(
     only_scoped = scoped & ((frame.mask & ~np.uint64(scope)) == 0)
     bound = only_scoped if bound_types is None else bound_types[frame.rows]
     spread = np.flatnonzero(~bound)
-    width = int(values.max(initial=-1)) + 2
+    known_parts, known_values = (np.empty(0, dtype=np.int64),) * 2 if others is None else others
+    width = max(int(values.max(initial=-1)), int(known_values.max(initial=-1))) + 2
     # The parts of a partition: value -1 for "none", then its values in order.
     own = np.unique(partition[scoped & (value >= 0)] * width + value[scoped & (value >= 0)] + 1)
+    own = np.union1d(own, known_parts * width + known_values + 1)
     parts = np.union1d(own, np.arange(count) * width)
     part_partition, part_value = parts // width, parts % width - 1
     required = frame.required[part_partition] | np.where(part_value >= 0, np.int64(1 << bit), np.int64(0))

@@ -78,6 +78,16 @@ def take(heap: Heap, wanted: int) -> int:
 
 
 @inner
+def copy_block(heap: Heap, source: int, words: int) -> int:
+    """A block with the content of another, which was taken for so many words; -1 where there is no room."""
+    at = take(heap, words)
+    if at >= 0:
+        for i in range(words):
+            heap.whole[at + i] = heap.whole[source + i]
+    return int(at)
+
+
+@inner
 def give_back(heap: Heap, at: int, wanted: int) -> None:
     """Let go of a block that was taken for so many words."""
     kind, _ = _size_class(wanted)

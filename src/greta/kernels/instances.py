@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from greta.kernels.compiler import inner, kernel, small
-from greta.kernels.heap import FULL, Heap, add_lanes, give_back, move_lanes, take
+from greta.kernels.heap import FULL, Heap, add_lanes, copy_block, give_back, move_lanes, take
 from greta.kernels.layout import Int
-from greta.kernels.lists import let_list_go
+from greta.kernels.lists import copy_list, let_list_go
 from greta.kernels.runs import (
     BASE,
     BLOCK,
@@ -39,6 +39,7 @@ from greta.kernels.runs import (
     SORTED,
     TABLE,
     TABLE_SIZE,
+    copy_run,
     let_go,
     list_run,
     merge_runs,
@@ -259,6 +260,36 @@ def release_one(heap: Heap, instance: int) -> None:
     if about[TABLE_SIZE] > 0:
         give_back(heap, about[TABLE], about[TABLE_SIZE] * RUN_WORDS)
     new_instance(about, about[SORTED])
+
+
+@kernel
+def copy_all(heap: Heap, sources: Int, targets: Int) -> None:
+    """Let instances that hold nothing hold what others do, each its own copy of it.
+
+    Stops where the heap is full: nothing that it holds is of use then.
+    """
+    for k in range(sources.shape[0]):
+        _copy_one(heap, sources[k], targets[k])
+        if heap.about[FULL] != 0:
+            return
+
+
+@inner
+def _copy_one(heap: Heap, source: int, target: int) -> None:
+    old, about = heap.instance[source], heap.instance[target]
+    about[LAST] = old[LAST]
+    if old[SORTED] == LIST:
+        copy_list(heap, source, target)
+        return
+    about[BASE] = old[BASE]
+    if old[PLACE] >= 0:
+        length = (heap.adds + heap.maxes) * heap.width
+        words = length if old[SORTED] == 0 else old[CAPACITY] * (_HEAD + length)
+        about[PLACE] = copy_block(heap, old[PLACE], words)
+        about[SIZE], about[CAPACITY] = old[SIZE], old[CAPACITY]
+    for r in range(old[RUNS]):
+        if heap.about[FULL] == 0:
+            copy_run(heap, old[TABLE] + r * RUN_WORDS, target)
 
 
 @inner

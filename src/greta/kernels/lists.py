@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from greta.kernels.compiler import inner, small
 from greta.kernels.conditions import compare, residual_holds
-from greta.kernels.heap import FULL, LISTED_THERE, LOOKED_AT, SCANS, Heap, add_lanes, give_back
+from greta.kernels.heap import FULL, LISTED_THERE, LOOKED_AT, SCANS, Heap, add_lanes, copy_block, give_back
 from greta.kernels.layout import DIFFERS, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOTHING, Conditions, Int, Operands
 from greta.kernels.regrouping import (
     CAPACITY,
@@ -97,6 +97,26 @@ def let_list_go(heap: Heap, instance: int) -> None:
         following = heap.whole[at + FOLLOWING]
         give_back(heap, at, heap.whole[at + WORDS])
         at = following
+
+
+@inner
+def copy_list(heap: Heap, source: int, instance: int) -> None:
+    """Let an instance that holds nothing have the chunks of another; nothing of use where there is no room."""
+    about = heap.instance[instance]
+    at = heap.instance[source, PLACE]
+    last = -1
+    while at >= 0:
+        copy = copy_block(heap, at, heap.whole[at + WORDS])
+        if copy < 0:
+            return
+        heap.whole[copy + FOLLOWING] = -1
+        if last >= 0:
+            heap.whole[last + FOLLOWING] = copy
+        else:
+            about[PLACE] = copy
+        about[TABLE] = copy
+        last = copy
+        at = heap.whole[at + FOLLOWING]
 
 
 @inner

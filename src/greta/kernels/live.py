@@ -27,6 +27,7 @@ from greta.kernels.layout import (
     OUT_LAST,
     PART_FIRST,
     PART_LAST,
+    SEEN,
     START,
     Int,
     Slots,
@@ -108,6 +109,8 @@ class Totals(NamedTuple):
     """Per partition: the window of its first lane."""
     last: Int
     """Per partition: the last window that one of its events is in."""
+    required: Int
+    """Per partition: the scopes that a trend must have met to count there."""
     blocks: Blocks
 
 
@@ -233,7 +236,7 @@ def _tick(
                 first, stop = state_of[state, PART_FIRST], state_of[state, PART_LAST]
                 if first < stop:
                     take_steps(rows, steps.steps, weights, first, stop, i, waiting, low, high)
-                if state_of[state, END] != 0:
+                if state_of[state, END] != 0 and state_of[state, SEEN] == totals.required[p]:
                     add_to_totals(rows, waiting, totals, totals.blocks.of_state[state], p, stretch.base, low, high)
                     totals.last[p] = max(totals.last[p], last)
                     if news.latest.shape[0] > 0:

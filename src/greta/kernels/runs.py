@@ -114,6 +114,25 @@ def list_run(heap: Heap, instance: int, rows: int, first: int, lanes: int) -> No
 
 
 @inner
+def copy_run(heap: Heap, source: int, instance: int) -> None:
+    """Add a run of the same content to the instance's table; nothing of use where there is no room."""
+    rows, lanes = heap.whole[source + ROWS], heap.whole[source + LANES]
+    list_run(heap, instance, rows, heap.whole[source + FIRST], lanes)
+    if heap.about[FULL] != 0:
+        return
+    about = heap.instance[instance]
+    block = heap.whole[source + BLOCK]
+    own = heap.whole[about[TABLE] + (about[RUNS] - 1) * RUN_WORDS + BLOCK]
+    for i in range(2 * rows):
+        heap.whole[own + i] = heap.whole[block + i]
+    per_page = heap.whole[source + _PER_PAGE]
+    for page in range((rows + per_page - 1) // per_page):
+        here, there = heap.whole[own + 2 * rows + page], heap.whole[block + 2 * rows + page]
+        for i in range(heap.page):
+            heap.whole[here + i] = heap.whole[there + i]
+
+
+@inner
 def let_go(heap: Heap, run: int) -> None:
     """Give back the pages and the block of a run."""
     block, rows, per_page = heap.whole[run + BLOCK], heap.whole[run + ROWS], heap.whole[run + _PER_PAGE]

@@ -171,14 +171,13 @@ def cut_offs(stream: Stream, frame: Frame, cut: CutOffs, known: Int) -> tuple[La
 
 def _last(stream: Stream, frame: Frame, matches: Frame, values: Int, side: Literal["left", "right"]) -> Int:
     """Per event: the value of the last match before it in its partition (up to it: ``right``); NEVER for none."""
-    count = len(frame.offsets) - 1
-    # Both frames are sorted by (partition, time): a place among all times makes that one number.
+    # Matches are sorted by (common partition, time): a place among all times makes that one number.
     times = np.unique(stream.time)
 
     def places(one: Frame) -> Int:
-        partition = np.repeat(np.arange(count), np.diff(one.offsets))
-        return partition * len(times) + np.searchsorted(times, stream.time[one.rows])
+        common = np.repeat(one.common, np.diff(one.offsets))
+        return common * len(times) + np.searchsorted(times, stream.time[one.rows])
 
-    own = np.repeat(np.arange(count), np.diff(frame.offsets))
+    own = np.repeat(frame.common, np.diff(frame.offsets))
     up_to = np.searchsorted(places(matches), places(frame), side=side)
     return np.where(up_to > matches.offsets[own], np.append(values, NEVER)[up_to - 1], NEVER)

@@ -37,7 +37,7 @@ def thaw(program: Program, memory: NDArray[np.float64], frozen: bytes) -> Graph:
     graph = new_graph(program, memory.nbytes, memory)
     graph.first, graph.origin = header["first"], header["origin"]
     graph.restore_arrays(arrays)
-    graph.partitions.restore(program.job, arrays)
+    graph.partitions.restore(arrays)
     return graph
 
 

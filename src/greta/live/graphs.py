@@ -115,7 +115,7 @@ class Graph(ABC):
 
     def _totals(self) -> Totals:
         parts = self.partitions
-        return Totals(parts.rows, parts.base, parts.last, self.program.edges.blocks)
+        return Totals(parts.rows, parts.base, parts.last, parts.required, self.program.edges.blocks)
 
     @property
     def open_windows(self) -> int:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from greta.engine.frames import Stream
 from greta.kernels.heap import ABOUT, FULL, LEISURE, LISTED_THERE, LOOKED_AT, SCANS, TOP, Heap, move_lanes
-from greta.kernels.instances import release
+from greta.kernels.instances import copy_all, release
 from greta.kernels.layout import Weights
 from greta.kernels.live import News, Stretch, go_on
 from greta.kernels.runs import BASE, LARGEST_RUN, LEISURELY, PLACE, SCRATCH
@@ -55,6 +55,8 @@ class LiveGraph(Graph):
             tuple(order.kind for order in orders),
             tuple(order.keyed for order in orders),
             len(self.program.template.negatives),
+            self.program.agreed,
+            self.program.scope is not None,
         )
         if not len(self.memory):
             # Pages that are never written to are never there, so room for the most costs nothing.
@@ -106,7 +108,7 @@ class LiveGraph(Graph):
                 own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
                 inner.first = int(own["first"][0])
                 inner.restore_arrays(own)
-                inner.partitions.restore(inner.program.job, own)
+                inner.partitions.restore(own)
         self._share_memory()
 
     def totals(self) -> dict[str, NDArray[Any]]:
@@ -178,12 +180,31 @@ class LiveGraph(Graph):
         if not any(order.listed for order in self.program.orders):
             # Vertices of lists may hold numbers of words that no index is named by.
             self.words.forget_unused(self.partitions.of_place)
+        if self.program.scope is not None:
+            self._let_parts_go()
         new = NewEvents.of(self.program, self.partitions, self.words, stream, self.first, origin)
+        if new.copies:
+            self._copy_parts(new.copies)
         cuts = [None if inner is None else inner.cut_offs(stream, origin) for inner in self._inner]
         self._new = new.news(cuts, latest), new.weights()
         if self.words.bytes > self.most_bytes:
             raise self._no_room()
         return new.times
+
+    def _let_parts_go(self) -> None:
+        """Forget parts whose value is in no open window: were they kept, free events would never let them go."""
+        gone, instances = self.partitions.stale(self.first)
+        if len(gone):
+            self._forget(gone, instances)
+            self.partitions.forget(gone, instances)
+
+    def _copy_parts(self, copies: list[tuple[int, int]]) -> None:
+        """Let new parts begin as the part is that no value has been met in."""
+        # Opening instances may move the array that the heap has them in, so the heap comes after it.
+        sources, targets = self.partitions.begin_as(copies)
+        copy_all(self._heap(), sources, targets)
+        if self.about[FULL]:
+            raise self._no_room()
 
     def cut_offs(self, stream: Stream, origin: int) -> CutOffs:
         """Of the graph of a NOT: when its matches among new events and those before end, and their latest starts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,11 @@ from greta.engine.values import prepare
 
 def keys_of(job: StreamJob, events: pa.Table) -> list[tuple[Any, ...]]:
     """Per event: the values that its partition agrees on."""
-    names = job.common
+    return values_of(job.common, events)
+
+
+def values_of(names: Sequence[str], events: pa.Table) -> list[tuple[Any, ...]]:
+    """Per event: its values of some attributes, as keys have them."""
     if not names:
         return [()] * events.num_rows
     columns = Columns(events)

@@ -22,6 +22,7 @@ from greta.live.edges import NEVER, CutOffs, Latest, cut_offs, latest_matches
 from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
+from greta.live.parts import Parts
 from greta.live.program import ENDLESS, Program
 from greta.plan.flows import Code, Position, Weight
 
@@ -80,18 +81,28 @@ class NewEvents:
     """Their numbers."""
     origin: int
     """The first event's time, which lengths of time are counted from."""
+    copies: list[tuple[int, int]]
+    """(part, new one that is to begin as it is): values of a scope that are new here."""
 
     @staticmethod
     def of(
         program: Program, partitions: Partitions, words: Words, stream: Stream, first: int, origin: int
     ) -> NewEvents:
         """Sort events into partitions; ``first`` is the first open window."""
-        frame = graph_frame(program, stream, False)
-        used = np.flatnonzero(np.diff(frame.offsets))
         window = max(first, program.first_window(int(stream.time[0])))
-        examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
-        numbers = partitions.numbers(keys_of(program.job, examples), window, _last_window(program, stream))
-        return NewEvents(program, partitions, words, stream, frame, used, numbers, origin)
+        last = _last_window(program, stream)
+        if program.scope is not None:
+            variables = program.template.variables | program.edges.variables
+            free = stream.frame_of(variables, (), False)
+            parts = Parts.of(program.job, program.scope, partitions, stream, free)
+            frame, used = _of_trends(program, stream, parts.frame), parts.used
+            numbers, copies = parts.numbers(partitions, window, last)
+        else:
+            frame, copies = graph_frame(program, stream, False), []
+            used = np.flatnonzero(np.diff(frame.offsets))
+            examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
+            numbers = partitions.numbers(keys_of(program.job, examples), window, last)
+        return NewEvents(program, partitions, words, stream, frame, used, numbers, origin, copies)
 
     @property
     def times(self) -> Int:
@@ -172,9 +183,13 @@ class NewEvents:
 
 def graph_frame(program: Program, stream: Stream, keep_all: bool) -> Frame:
     """The events of trends, and those of NOTs at the edges, which take no variable."""
-    variables = program.template.variables
-    frame = stream.frame_of(variables | program.edges.variables, (), keep_all)
-    return replace(frame, mask=frame.mask & np.uint64(stream.mask_of(variables)))
+    variables = program.template.variables | program.edges.variables
+    return _of_trends(program, stream, stream.frame_of(variables, (), keep_all))
+
+
+def _of_trends(program: Program, stream: Stream, frame: Frame) -> Frame:
+    """The frame with the variables of trends alone."""
+    return replace(frame, mask=frame.mask & np.uint64(stream.mask_of(program.template.variables)))
 
 
 def match_all(
@@ -197,8 +212,7 @@ def match_all(
         keys = keys_of(program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
         last = values[matches.offsets[having + 1] - 1]
         for key, value in zip(keys, last.tolist(), strict=True):
-            if key in partitions.of_key:
-                number = partitions.of_key[key]
+            for number in partitions.alike(key):
                 # Events that were carried from earlier pushes may be matches, too.
                 partitions.barriers[number, at] = max(partitions.barriers[number, at], value)
     return found

@@ -103,7 +103,7 @@ def why_no_indexes(job: Job) -> str | None:
     ends = [negative.template for negative in template.negatives if negative.place is Place.TRAILING]
     if any(one.transitions for one in ends):
         return "the query ends with a NOT of more than one event"
-    return _strange_agreement(job.plan) or _strange_links(job, template) or _strange_numbers(job)
+    return why_no_parts(job.plan) or _strange_links(job, template) or _strange_numbers(job)
 
 
 def why_no_passing(job: Job) -> str | None:
@@ -114,7 +114,9 @@ def why_no_passing(job: Job) -> str | None:
         return "the query asks for skip-till-next-match, and branches of an OR end with different NOTs"
     if any(negative.template.transitions for template in plan.templates for negative in template.negatives):
         return f"the query asks for {plan.semantics.value} and has a NOT of more than one event"
-    return _strange_agreement(plan) or _strange_numbers(job)
+    if plan.partitioning.scopes:
+        return f"the query asks for {plan.semantics.value}, and some variables alone agree on an attribute"
+    return _strange_numbers(job)
 
 
 def _trailing(template: Template) -> set[tuple[int, ...]]:
@@ -123,8 +125,24 @@ def _trailing(template: Template) -> set[tuple[int, ...]]:
     return {tuple(at for at in state.clips if places[at] is Place.TRAILING) for state in template.states}
 
 
-def _strange_agreement(plan: Plan) -> str | None:
-    return "some variables alone agree on an attribute" if plan.partitioning.scopes else None
+def why_no_parts(plan: Plan) -> str | None:
+    """Why partitions cannot be cut by what some variables alone agree on; None where they can, or need not be."""
+    scopes = plan.partitioning.scopes
+    if not scopes:
+        return None
+    if len(scopes) > 1:
+        return "some variables alone agree on an attribute, others on another one"
+    if plan.conjunction:
+        return "some variables alone agree on an attribute, and the pattern is an AND"
+    if not scopes[0].variables.isdisjoint(_within_nots(plan.templates[0])):
+        return "variables within a NOT agree on an attribute that not all events agree on"
+    return None
+
+
+def _within_nots(template: Template) -> frozenset[str]:
+    """The variables of all NOTs of a template, and of those within them."""
+    inner = (negative.template for negative in template.negatives)
+    return frozenset[str]().union(*(one.variables | _within_nots(one) for one in inner))
 
 
 def _strange_links(job: Job, template: Template) -> str | None:

@@ -14,11 +14,11 @@ from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import NOTHING
 from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
-from greta.live.keys import key_column, keys_of
+from greta.live.keys import key_column, values_of
 
 Int = NDArray[np.int64]
 _NEVER = -(2**62)
-_STORED = ("rows", "base", "last", "barriers", "instances", "instance")
+_STORED = ("rows", "base", "last", "own_last", "required", "barriers", "instances", "instance")
 """Arrays that are stored as they are."""
 
 
@@ -36,9 +36,15 @@ class Partitions:
     """Per order: whether it has equalities."""
     negatives: int = 0
     """How many NOTs there are."""
+    agreed: tuple[str, ...] = ()
+    """The attributes that keys have values of."""
+    scoped: bool = False
+    """Whether the last of them is a scope's: partitions of one common key are then parts of what it stands for."""
     of_key: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """What events agree on → number."""
     key: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    parts: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)
+    """Common key → value of the scope (None: trends that have not met it) → number; empty where there is no scope."""
     of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
     """(order, partition, codes of the equalities…) → instance."""
     place: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -46,6 +52,10 @@ class Partitions:
     """[partition, slot and lane]: results of its open windows."""
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    own_last: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Per part with a value: the last window that may hold an event of that value."""
+    required: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Per partition: the scopes, as bits, that its trends must have met."""
     barriers: Int = field(init=False)
     """[partition, NOT]: the time of its latest match; of matches that last, the latest start."""
     instances: Int = field(init=False)
@@ -74,12 +84,55 @@ class Partitions:
         if not self.unused_partitions:
             self._grow()
         at = self.unused_partitions.pop()
-        self.of_key[key], self.key[at] = at, key
+        self._name(key, at)
+        self.required[at] = int(self.scoped and key[-1] is not None)
         self.rows[at] = self.empty
-        self.base[at], self.last[at], self.barriers[at] = window, _NEVER, _NEVER
+        self.base[at], self.last[at], self.own_last[at], self.barriers[at] = window, _NEVER, _NEVER, _NEVER
         for order, keyed in enumerate(self.keyed):
             self.instances[at, order] = -1 if keyed else self._new_instance(order, (order, at))
         return at
+
+    def _name(self, key: tuple[Any, ...], at: int) -> None:
+        self.of_key[key], self.key[at] = at, key
+        if self.scoped:
+            self.parts.setdefault(key[:-1], {})[key[-1]] = at
+
+    def alike(self, common: tuple[Any, ...]) -> Iterable[int]:
+        """The partitions of a common key: all its parts, where there is a scope."""
+        if self.scoped:
+            return self.parts.get(common, {}).values()
+        return [self.of_key[common]] if common in self.of_key else []
+
+    def stale(self, window: int) -> tuple[Int, Int]:
+        """(parts, their instances) whose value no window from this one on has an event of: they are as one without."""
+        numbers = self.all_numbers()
+        gone = numbers[(self.required[numbers] != 0) & (self.own_last[numbers] < window)]
+        if not len(gone):
+            return gone, gone
+        parts = set(gone.tolist())
+        keyed = [at for place, at in self.of_place.items() if place[1] in parts]
+        instances = self.instances[gone].reshape(-1)
+        return gone, np.concatenate((instances[instances >= 0], np.array(keyed, dtype=np.int64)))
+
+    def begin_as(self, copies: list[tuple[int, int]]) -> tuple[Int, Int]:
+        """Let new partitions begin as others are, (other, new); (instances, empty ones that are to be like them)."""
+        instances = [
+            (int(self.instances[old, order]), int(self.instances[new, order]))
+            for old, new in copies
+            for order, keyed in enumerate(self.keyed)
+            if not keyed
+        ]
+        heirs: dict[int, list[int]] = {}
+        for old, new in copies:
+            self.barriers[new] = self.barriers[old]
+            heirs.setdefault(old, []).append(new)
+        for place, at in [item for item in self.of_place.items() if item[0][1] in heirs]:
+            for new in heirs[place[1]]:
+                like = (place[0], new, *place[2:])
+                self.of_place[like] = self._new_instance(place[0], like)
+                instances.append((at, self.of_place[like]))
+        pairs = np.array(instances, dtype=np.int64).reshape(-1, 2)
+        return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
 
     def _grow(self) -> None:
         had = len(self.base)
@@ -87,6 +140,7 @@ class Partitions:
         self.unused_partitions += range(size - 1, had - 1, -1)
         self.rows = _longer(self.rows, size)
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
+        self.own_last, self.required = _longer(self.own_last, size), _longer(self.required, size)
         self.last[had:] = _NEVER
         self.instances, self.barriers = _longer(self.instances, size), _longer(self.barriers, size)
 
@@ -138,7 +192,7 @@ class Partitions:
         """What events agree on, a row per partition in the order of ``all_numbers``."""
         columns = {
             name: key_column([key[at] for key in self.key.values()], job.schema.field(name).type)
-            for at, name in enumerate(job.common)
+            for at, name in enumerate(self.agreed)
         }
         return pa.table({"": pa.nulls(len(self.key)), **columns})
 
@@ -156,13 +210,13 @@ class Partitions:
         arrays["place_numbers"] = np.array([number for place in places for number in place], dtype=np.int64)
         return arrays
 
-    def restore(self, job: StreamJob, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Go on from what ``arrays`` gave."""
         for name in _STORED:
             setattr(self, name, arrays[name])
-        keys = keys_of(job, from_bytes(arrays["keys"].tobytes()))
-        self.key = dict(zip(arrays["numbers"].tolist(), keys, strict=True))
-        self.of_key = {key: number for number, key in self.key.items()}
+        keys = values_of(self.agreed, from_bytes(arrays["keys"].tobytes()))
+        for number, key in zip(arrays["numbers"].tolist(), keys, strict=True):
+            self._name(key, number)
         self.unused_partitions = arrays["unused_partitions"].tolist()
         self.unused_instances = arrays["unused_instances"].tolist()
         numbers, at = arrays["place_numbers"].tolist(), 0
@@ -187,8 +241,14 @@ class Partitions:
     def forget(self, partitions: Int, instances: Int) -> None:
         """Give numbers back; what the kernels keep of the instances must be released already."""
         for at in partitions.tolist():
-            del self.of_key[self.key.pop(at)]
+            key = self.key.pop(at)
+            del self.of_key[key]
             self.unused_partitions.append(at)
+            if self.scoped:
+                parts = self.parts[key[:-1]]
+                del parts[key[-1]]
+                if not parts:
+                    del self.parts[key[:-1]]
         for at in instances.tolist():
             self.of_place.pop(self.place.pop(at), None)
             self.unused_instances.append(at)

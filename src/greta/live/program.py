@@ -20,7 +20,7 @@ from greta.live.orders import Order, orders_of
 from greta.plan.bounds import bounded
 from greta.plan.flows import Code, Flow, Guard, Position, Weight, latest_start
 from greta.plan.measures import Combine, Events, Trends, build_flow
-from greta.plan.nodes import AccessPath, Template, Transition
+from greta.plan.nodes import AccessPath, Scope, Template, Transition
 
 Int = NDArray[np.int64]
 
@@ -61,6 +61,8 @@ class Program:
     """The first window there is."""
     inner: tuple[Program | None, ...]
     """Per NOT: how the latest starts of its matches are found, where they may have several events."""
+    scope: Scope | None = None
+    """What some variables alone agree on: a common partition has a part for each of its values, and one without."""
 
     @staticmethod
     def of(job: StreamJob) -> Program:
@@ -75,7 +77,14 @@ class Program:
         windows, lowest = (ENDLESS, ENDLESS), 0
         if plan.window is not None:
             windows, lowest = job.windows, job.clock.lowest_window
-        return replace(_program(job, template, flow, windows, lowest, sides), checked=tuple(checked))
+        scope = plan.partitioning.scopes[0] if plan.partitioning.scopes else None
+        program = _program(job, template, flow, windows, lowest, sides)
+        return replace(program, checked=tuple(checked), scope=scope)
+
+    @property
+    def agreed(self) -> tuple[str, ...]:
+        """The attributes that keys of partitions have values of, at last that of a scope: None for the part without."""
+        return self.job.common if self.scope is None else (*self.job.common, self.scope.attribute)
 
     @property
     def keeps_events(self) -> bool:
@@ -85,6 +94,8 @@ class Program:
         totals = totals and self.job.plan.semantics is Semantics.ANY and not self.job.plan.conjunction
         # The graph of a NOT of several events is no totals: it is made again from events.
         totals = totals and not self.lasting
+        # There may be any number of parts, and their memory may not do.
+        totals = totals and self.scope is None
         return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
 
     @property

@@ -39,8 +39,10 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
         beyond = are_beyond(program, reading)
         if beyond.any():
             assert kept is not None
-            again = np.unique(reading.partition[beyond])
-            keys = [reading.keys[at] for at in again.tolist()]
+            # Events tell their common key alone, so all of its parts are computed again.
+            common = {at: key[: len(program.job.common)] for at, key in reading.keys.items()}
+            keys = list({common[at] for at in reading.partition[beyond].tolist()})
+            again = np.array([at for at, key in common.items() if key in keys], dtype=np.int64)
             first, last = int(reading.window.min()), int(reading.window.max()) + 1
             rows = kept.partials(first, last, keys)
             # Of groups that were not read as a whole, what was computed from events would be a part.
@@ -80,7 +82,7 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
 def _written(program: Program, reading: Reading, values: Values) -> pa.Table:
     """Partial rows of the groups and windows of a reading, with these values."""
     job, plan = program.job, program.job.plan
-    group, groups = reading.groups([job.common.index(name) for name in plan.group])
+    group, groups = reading.groups([program.agreed.index(name) for name in plan.group])
     merged = merge([Merged(group, reading.window, values.adds, values.maxes)])
     attributes = {
         name: key_column([key[at] for key in groups], job.schema.field(name).type) for at, name in enumerate(plan.group)

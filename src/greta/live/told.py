@@ -64,10 +64,10 @@ class Told:
     @property
     def _grouping(self) -> list[int] | None:
         """The places of GROUP-BY attributes in keys; None where every partition is a group."""
-        job = self.program.job
-        if set(job.plan.group) == set(job.common):
+        group, agreed = self.program.job.plan.group, self.program.agreed
+        if set(group) == set(agreed):
             return None
-        return [job.common.index(name) for name in job.plan.group]
+        return [agreed.index(name) for name in group]
 
     @property
     def bytes(self) -> int:

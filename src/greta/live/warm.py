@@ -8,14 +8,23 @@ from greta.engine.compiling import without_telling
 from greta.engine.tables import to_table
 from greta.live.stream import open_stream
 
-_QUERY = "RETURN COUNT(*) PATTERN A+ {} WHERE A.x < NEXT(A).x WITHIN 4 seconds SLIDE 1 second"
+_WINDOW = "WITHIN 4 seconds SLIDE 1 second"
+_QUERIES = (
+    f"RETURN COUNT(*) PATTERN A+ WHERE A.x < NEXT(A).x {_WINDOW}",
+    f"RETURN COUNT(*) PATTERN A+ SEMANTICS contiguous MAXIMAL WHERE A.x < NEXT(A).x {_WINDOW}",
+    f"RETURN COUNT(*) PATTERN SEQ(A+, B) WHERE [B.x] AND A.x < NEXT(A).x {_WINDOW}",
+)
 
 
 def warm() -> None:
     """Run streams of a few events through windows that open and close."""
-    events = to_table([{"type": "A", "time": float(time), "x": float(time)} for time in range(9)])
-    for selection in ("", "SEMANTICS contiguous MAXIMAL"):
-        open_stream(_QUERY.format(selection), schema=events.schema).push(events)
+    rows = [{"type": "B" if time > 6 else "A", "time": float(time), "x": float(time)} for time in range(9)]
+    events = to_table(rows)
+    for query in _QUERIES:
+        stream = open_stream(query, schema=events.schema)
+        # A scope's value that comes in a later push has its part copied.
+        for piece in (events.slice(0, 6), events.slice(6)):
+            stream.push(piece)
 
 
 def main() -> None:
