@@ -41,10 +41,10 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
             assert kept is not None
             # Events tell their common key alone, so all of its parts are computed again.
             common = {at: key[: len(program.job.common)] for at, key in reading.keys.items()}
-            keys = list({common[at] for at in reading.partition[beyond].tolist()})
+            keys = {common[at] for at in reading.partition[beyond].tolist()}
             again = np.array([at for at, key in common.items() if key in keys], dtype=np.int64)
             first, last = int(reading.window.min()), int(reading.window.max()) + 1
-            rows = kept.partials(first, last, keys)
+            rows = kept.partials(first, last, list(keys))
             # Of groups that were not read as a whole, what was computed from events would be a part.
             tables.append(among(rows, _cells(program, reading), cell_of(program.job)))
             reading = reading.without(again)
