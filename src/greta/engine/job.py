@@ -164,6 +164,11 @@ class Job:
                 fields.append(pa.field(f"wide_{at}", pa.string()))
         return pa.schema(fields)
 
+    @cached_property
+    def no_partials(self) -> pa.Table:
+        """Partial rows of nothing."""
+        return self.partial_schema.empty_table()
+
     def _extreme_type(self, attribute: str) -> pa.DataType:
         """The type in which MIN and MAX return an attribute's values."""
         return extreme_type(self.schema.field(attribute).type)

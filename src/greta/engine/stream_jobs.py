@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.job import Job
-from greta.engine.tables import contiguous
+from greta.engine.tables import as_type, contiguous, without_nulls
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression, print_query
@@ -35,16 +36,21 @@ class StreamJob(Job):
         fields = [pa.field(f.name, types if f.name == job.type else f.type) for f in job.schema]
         return StreamJob(job.plan, pa.schema(fields), job.time, job.type, job.numbers)
 
-    @property
+    @cached_property
     def windows(self) -> tuple[int, int]:
         """(within, slide) in the clock's units."""
         assert self.plan.window is not None
         return self.clock.units(self.plan.window)
 
-    @property
+    @cached_property
     def common(self) -> tuple[str, ...]:
         """The attributes that every trend agrees on, in an order of their own."""
         return tuple(sorted(self.plan.partitioning.common))
+
+    @cached_property
+    def type_names(self) -> pa.Array:
+        """The plan's event types, whose places are the numbers of stored ones."""
+        return pa.array(self.plan.event_types, pa.string())
 
     @property
     def keeps_totals(self) -> bool:
@@ -151,27 +157,27 @@ def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int6
     """
     plan = job.plan
     columns = Columns(table)
-    keep = np.ones(table.num_rows, dtype=bool)
-    for name in plan.partitioning.common:
-        keep &= columns.attribute(name).is_valid().to_numpy(zero_copy_only=False)
     types = table.column(job.type)
     if plan.semantics is Semantics.CONTIGUOUS:
-        types = types.cast(pa.string())
+        types, keep = as_type(types, pa.string()), np.ones(table.num_rows, dtype=bool)
     else:
         # One dictionary for all chunks, so that joining them copies no text.
-        types = _numbered(types, plan)
-        codes = types.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        takes = np.zeros(table.num_rows, dtype=bool)
+        types = _numbered(types, job.type_names)
+        codes = without_nulls(types.indices, -1)
+        keep = np.zeros(table.num_rows, dtype=bool)
         for variable in plan.variables:
             may = codes == plan.event_types.index(variable.event_type)
             for condition in plan.local_conditions(variable.name):
                 may &= columns.holds(condition)
-            takes |= may
-        keep &= takes
-    kept = table.select(job.schema.names).set_column(
-        job.schema.names.index(job.type), job.schema.field(job.type), types
+            keep |= may
+    for name in plan.partitioning.common:
+        valid = columns.valid(name)
+        if valid is not None:
+            keep &= valid
+    kept = pa.table(
+        [types if f.name == job.type else as_type(table.column(f.name), f.type) for f in job.schema], schema=job.schema
     )
-    return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
+    return (kept if keep.all() else kept.filter(pa.array(keep))), np.flatnonzero(keep)
 
 
 def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
@@ -181,15 +187,16 @@ def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
     """
     for name in job.plan.partitioning.common:
         if pa.types.is_string(job.schema.field(name).type):
-            words = table.column(name).combine_chunks().cast(pa.string()).dictionary_encode()
+            words = as_type(contiguous(table.column(name)), pa.string()).dictionary_encode()
             table = table.set_column(table.column_names.index(name), name, words)
     return table
 
 
-def _numbered(types: pa.ChunkedArray, plan: Plan) -> pa.DictionaryArray:
+def _numbered(types: pa.ChunkedArray, names: pa.Array) -> pa.DictionaryArray:
     """Event types under the plan's own numbers; NULL where the plan knows none of the name."""
     array = contiguous(types)
-    encoded = array if pa.types.is_dictionary(array.type) else array.cast(pa.string()).dictionary_encode()
-    names = pa.array(plan.event_types, pa.string())
-    numbers = pc.index_in(encoded.dictionary.cast(pa.string()), value_set=names).cast(pa.int16())
-    return pa.DictionaryArray.from_arrays(numbers.take(encoded.indices), names)
+    if pa.types.is_dictionary(array.type):
+        numbers = pc.index_in(as_type(array.dictionary, pa.string()), value_set=names).take(array.indices)
+    else:
+        numbers = pc.index_in(as_type(array, pa.string()), value_set=names)
+    return pa.DictionaryArray.from_arrays(numbers.cast(pa.int16()), names)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.kernels.live import Totals
+from greta.live.numbering import NewTable, Values
 from greta.live.partitions import Partitions
 from greta.live.program import ENDLESS, Program
 
@@ -69,6 +70,8 @@ class Graph(ABC):
     partitions: Partitions = field(init=False)
     first: int = field(init=False, default=NEVER)
     """The first window that has not been returned."""
+    values: Values = field(init=False, default_factory=Values)
+    """Numbers of the values that partitions agree on."""
     origin: int | None = field(init=False, default=None)
     """The first event's time, which lengths of time are counted from."""
 
@@ -112,6 +115,11 @@ class Graph(ABC):
     def base(self) -> int:
         """The window of the first lane."""
         return max(self.first, self.program.lowest)
+
+    def _prepared(self, events: pa.Table) -> NewTable:
+        """The events of a push, with the codes that partitions are found by."""
+        self.values.forget_some(len(self.program.agreed) * len(self.partitions.key))
+        return NewTable(self.program.job, events, self.values)
 
     def _totals(self) -> Totals:
         parts = self.partitions

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from greta.engine.frames import Cut
-from greta.engine.stream_jobs import StreamJob, keyed
+from greta.engine.stream_jobs import StreamJob
 from greta.live.keys import keys_of
 
 
@@ -86,10 +86,9 @@ class Kept:
         return max(0, latest - max(oldest, self.first, self.job.clock.lowest_window) + 1)
 
     def with_(self, events: pa.Table) -> Kept:
-        """These events and more, all of them later."""
+        """These events and more, all of them later, as ``keyed`` gives them."""
         if not events.num_rows:
             return self
-        events = keyed(self.job, events)
         times = self.job.clock.read(events.column(self.job.time), self.job.time)
         return replace(self, pieces=(*self.pieces, Held(events, int(times[0]), int(times[-1]))))
 
@@ -103,13 +102,13 @@ class Kept:
 
     def since(self, window: int) -> Kept:
         """Only what windows from this one on need."""
-        if self.job.plan.window is None:
+        if self.job.plan.window is None or window <= self.first:
             return self
         start = window * self.job.windows[1]
         # Later pieces have later events, so that only those in front are looked at: there is one per push.
         whole = next((at for at, piece in enumerate(self.pieces) if piece.low >= start), len(self.pieces))
         front = (self._trimmed(piece, start) for piece in self.pieces[:whole] if piece.high >= start)
-        return replace(self, first=max(self.first, window), pieces=(*front, *self.pieces[whole:]))
+        return replace(self, first=window, pieces=(*front, *self.pieces[whole:]))
 
     def _trimmed(self, piece: Piece, start: int) -> Piece:
         """The piece without the events before an instant where they are most of it: a slice would hold on to them."""

@@ -19,7 +19,6 @@ from greta.kernels.layout import NOTHING, Weights
 from greta.kernels.live import News
 from greta.kernels.runs import SORTED_RUNS
 from greta.live.edges import NEVER, CutOffs, Latest, cut_offs, latest_matches
-from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
 from greta.live.parts import Parts
@@ -100,8 +99,7 @@ class NewEvents:
         else:
             frame, copies = graph_frame(program, stream, False), []
             used = np.flatnonzero(np.diff(frame.offsets))
-            examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
-            numbers = partitions.numbers(keys_of(program.job, examples), window, last)
+            numbers = partitions.numbers_of(program.job, stream, stream.keys.example[frame.common[used]], window, last)
         return NewEvents(program, partitions, words, stream, frame, used, numbers, origin, copies)
 
     @property
@@ -159,8 +157,11 @@ class NewEvents:
             sides = [matches[order.cut].until, matches[order.cut].before]
         else:
             assert order.compared is not None
-            sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
-        return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
+            earlier, later = compared_codes(self.stream.columns, *order.compared)
+            sides = [side[self.frame.rows] for side in ((earlier,) if later is earlier else (earlier, later))]
+        if order.mirrored:
+            sides = [np.where(side == NOTHING, side, -side) for side in sides]
+        return [sides[0], sides[-1]]
 
     def _instances(self, at: int, order: Order, partition: Int, matches: list[Latest]) -> list[Int]:
         """Per event: the instance of an order that it is put into, and the one that it is linked by.
@@ -209,12 +210,10 @@ def match_all(
             latest, matches, values = *cut_offs(stream, frame, cut, known[:, at]), cut.starts
         found.append(latest)
         having = np.flatnonzero(np.diff(matches.offsets))
-        keys = keys_of(program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
-        last = values[matches.offsets[having + 1] - 1]
-        for key, value in zip(keys, last.tolist(), strict=True):
-            for number in partitions.alike(key):
-                # Events that were carried from earlier pushes may be matches, too.
-                partitions.barriers[number, at] = max(partitions.barriers[number, at], value)
+        each, numbers = partitions.alike(program.job, stream, stream.keys.example[having])
+        last = values[matches.offsets[having + 1] - 1][each]
+        # Events that were carried from earlier pushes may be matches, too.
+        partitions.barriers[numbers, at] = np.maximum(partitions.barriers[numbers, at], last)
     return found
 
 

@@ -11,10 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.blobs import from_bytes, to_bytes
+from greta.engine.frames import Stream
 from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import NOTHING
 from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
-from greta.live.keys import key_column, values_of
+from greta.live.keys import key_column, keys_of, values_of
+from greta.live.numbering import Lookup
 
 Int = NDArray[np.int64]
 _NEVER = -(2**62)
@@ -48,6 +50,8 @@ class Partitions:
     of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
     """(order, partition, codes of the equalities…) → instance."""
     place: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    lookup: Lookup = field(init=False)
+    """Numbers by the codes of what events agree on; of some partitions, since those of a scope have none."""
     rows: NDArray[np.float64] = field(init=False)
     """[partition, slot and lane]: results of its open windows."""
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -67,6 +71,7 @@ class Partitions:
 
     def __post_init__(self) -> None:
         self.rows = np.empty((0, self.words))
+        self.lookup = Lookup(len(self.agreed))
         self.instances = np.empty((0, len(self.keyed)), dtype=np.int64)
         self.barriers = np.empty((0, self.negatives), dtype=np.int64)
 
@@ -79,6 +84,34 @@ class Partitions:
         found = np.array([known[key] if key in known else self._open(key, window) for key in keys], dtype=np.int64)
         self.last[found] = np.maximum(self.last[found], last)
         return found
+
+    def _known(self, job: StreamJob, stream: Stream, rows: Int) -> Int:
+        """The number of the partition of each of some events, -1 where there is none."""
+        codes, found = self._found(stream, rows)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            keys = keys_of(job, stream.columns.table.take(pa.array(rows[new])))
+            found[new] = [self.of_key.get(key, -1) for key in keys]
+            new = new[found[new] >= 0]
+            self.lookup.put(codes[:, new], found[new])
+        return found
+
+    def numbers_of(self, job: StreamJob, stream: Stream, rows: Int, window: int, last: int) -> Int:
+        """As ``numbers``, by an event of each partition: only keys that were not met before are read."""
+        codes, found = self._found(stream, rows)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            keys = keys_of(job, stream.columns.table.take(pa.array(rows[new])))
+            found[new] = self.numbers(keys, window, last)
+            self.lookup.put(codes[:, new], found[new])
+        self.last[found] = np.maximum(self.last[found], last)
+        return found
+
+    def _found(self, stream: Stream, rows: Int) -> tuple[Int, Int]:
+        """(codes of events' keys, numbers of their partitions where these were met with the same codes before)"""
+        parts = [part[rows] for part in stream.keys.parts]
+        codes = np.stack(parts) if parts else np.zeros((0, len(rows)), dtype=np.int64)
+        return codes, self.lookup.find(codes)
 
     def _open(self, key: tuple[Any, ...], window: int) -> int:
         if not self.unused_partitions:
@@ -97,11 +130,16 @@ class Partitions:
         if self.scoped:
             self.parts.setdefault(key[:-1], {})[key[-1]] = at
 
-    def alike(self, common: tuple[Any, ...]) -> Iterable[int]:
-        """The partitions of a common key: all its parts, where there is a scope."""
-        if self.scoped:
-            return self.parts.get(common, {}).values()
-        return [self.of_key[common]] if common in self.of_key else []
+    def alike(self, job: StreamJob, stream: Stream, rows: Int) -> tuple[Int, Int]:
+        """(place in rows, number) of partitions with the common keys of some events; of all parts, where there are."""
+        if not self.scoped:
+            numbers = self._known(job, stream, rows)
+            there = np.flatnonzero(numbers >= 0)
+            return there, numbers[there]
+        keys = keys_of(job, stream.columns.table.take(pa.array(rows)))
+        pairs = [(at, number) for at, key in enumerate(keys) for number in self.parts.get(key, {}).values()]
+        each, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return each, numbers
 
     def stale(self, window: int) -> tuple[Int, Int]:
         """(parts, their instances) whose value no window from this one on has an event of: they are as one without."""
@@ -240,6 +278,7 @@ class Partitions:
 
     def forget(self, partitions: Int, instances: Int) -> None:
         """Give numbers back; what the kernels keep of the instances must be released already."""
+        self.lookup.forget(partitions)
         for at in partitions.tolist():
             key = self.key.pop(at)
             del self.of_key[key]

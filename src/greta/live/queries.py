@@ -45,6 +45,7 @@ class OpenQueries:
         """The windows have all events before this, and those that ended here have been returned."""
         self.due = _NEVER
         """The earliest watermark at which a window may end."""
+        self._no_events = [job.schema.empty_table() for job in self.jobs]
         self._room = min((2**63 - sum(job.windows) for job in self.jobs if job.plan.window), default=2**63)
 
     def _schema(self) -> pa.Schema:
@@ -113,7 +114,7 @@ class OpenQueries:
 
     def _relevant(self, ready: tuple[pa.Table, Int] | None) -> list[pa.Table]:
         if ready is None:
-            return [job.schema.empty_table() for job in self.jobs]
+            return self._no_events
         return [relevant(job, ready[0])[0] for job in self.jobs]
 
     def _answer(self, closed: Sequence[pa.Table], changes: Sequence[pa.Table] | None) -> pa.Table:

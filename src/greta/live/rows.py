@@ -49,7 +49,7 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
             tables.append(among(rows, _cells(program, reading), cell_of(program.job)))
             reading = reading.without(again)
         tables.append(_partials(program, reading))
-    return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
+    return pa.concat_tables(tables) if tables else program.job.no_partials
 
 
 def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
