@@ -79,7 +79,7 @@ class Job:
         """Pickle the fields; what follows from them is found out again."""
         return self.__class__, (self.plan, self.schema, self.time, self.type, self.numbers)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """Names of the columns that are read."""
         names: list[str] = self.schema.names

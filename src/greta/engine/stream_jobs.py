@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,9 @@ from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression, print_query
 from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, Plan
+
+if TYPE_CHECKING:
+    from greta.engine.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,18 @@ class StreamJob(Job):
     def type_names(self) -> pa.Array:
         """The plan's event types, whose places are the numbers of stored ones."""
         return pa.array(self.plan.event_types, pa.string())
+
+    @cached_property
+    def event_types(self) -> list[str | None]:
+        """The same as a list."""
+        return list(self.plan.event_types)
+
+    @cached_property
+    def type_words(self) -> Texts:
+        """The same, to find the place of a name."""
+        from greta.engine.texts import Texts
+
+        return Texts.of(self.plan.event_types)
 
     @property
     def keeps_totals(self) -> bool:
@@ -149,8 +164,8 @@ def readable(column: pa.ChunkedArray, clock: Clock) -> NDArray[np.bool_]:
     return np.asarray(good.to_numpy(), dtype=bool)
 
 
-def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
-    """The rows that can matter to the plan, in the stored columns, and their numbers; times must be readable.
+def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """The rows that can matter to the plan, in the stored columns, and which they are; times must be readable.
 
     Rows vanish that are NULL in an attribute they must agree on, and, except under contiguous semantics, rows that may
     take no variable.
@@ -162,11 +177,14 @@ def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int6
         types, keep = as_type(types, pa.string()), np.ones(table.num_rows, dtype=bool)
     else:
         # One dictionary for all chunks, so that joining them copies no text.
-        types = _numbered(types, job.type_names)
-        codes = without_nulls(types.indices, -1)
+        codes = _numbers(types, job)
+        # Those of other types are not kept: any number will do for them.
+        stored = np.maximum(codes, 0).astype(np.int16)
+        indices = pa.Array.from_buffers(pa.int16(), len(stored), [None, pa.py_buffer(stored)])
+        types = pa.DictionaryArray.from_arrays(indices, job.type_names, safe=False)
         keep = np.zeros(table.num_rows, dtype=bool)
         for variable in plan.variables:
-            may = codes == plan.event_types.index(variable.event_type)
+            may = codes == job.event_types.index(variable.event_type)
             for condition in plan.local_conditions(variable.name):
                 may &= columns.holds(condition)
             keep |= may
@@ -174,10 +192,11 @@ def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int6
         valid = columns.valid(name)
         if valid is not None:
             keep &= valid
-    kept = pa.table(
-        [types if f.name == job.type else as_type(table.column(f.name), f.type) for f in job.schema], schema=job.schema
-    )
-    return (kept if keep.all() else kept.filter(pa.array(keep))), np.flatnonzero(keep)
+    kept = table if table.column_names == job.columns else table.select(job.columns)
+    kept = kept.set_column(job.columns.index(job.type), job.schema.field(job.type), types)
+    if not kept.schema.equals(job.schema):
+        kept = kept.cast(job.schema)
+    return (kept if keep.all() else kept.filter(pa.array(keep))), keep
 
 
 def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
@@ -192,11 +211,13 @@ def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
     return table
 
 
-def _numbered(types: pa.ChunkedArray, names: pa.Array) -> pa.DictionaryArray:
-    """Event types under the plan's own numbers; NULL where the plan knows none of the name."""
+def _numbers(types: pa.ChunkedArray, job: StreamJob) -> NDArray[np.int64]:
+    """Event types under the plan's own numbers; -1 where the plan knows none of the name."""
     array = contiguous(types)
     if pa.types.is_dictionary(array.type):
-        numbers = pc.index_in(as_type(array.dictionary, pa.string()), value_set=names).take(array.indices)
-    else:
-        numbers = pc.index_in(as_type(array, pa.string()), value_set=names)
-    return pa.DictionaryArray.from_arrays(numbers.cast(pa.int16()), names)
+        places = job.type_words.places(as_type(array.dictionary, pa.string()))
+        return np.asarray(np.append(places, -1)[without_nulls(array.indices, len(places))])
+    places = job.type_words.places(as_type(array, pa.string()))
+    if array.null_count:
+        places[array.is_null().to_numpy(zero_copy_only=False)] = -1
+    return places

@@ -106,10 +106,12 @@ def put_rows(slots: Int, known: Int, numbers: Int) -> None:
 
 
 @kernel
-def number_words(words: Words, count: int, offsets: NDArray[np.int32], letters: NDArray[np.uint8]) -> tuple[Int, int]:
-    """The number of each text among the words, ``count`` of them, and how many there are then: new ones are added.
+def number_words(
+    words: Words, count: int, offsets: NDArray[np.int32], letters: NDArray[np.uint8], grow: bool
+) -> tuple[Int, int]:
+    """The number of each text among the words, ``count`` of them, and how many there are then.
 
-    There must be room for all texts as new words.
+    New ones are added where they may ``grow``, and there must be room for all texts then; otherwise they get -1.
     """
     numbers = np.empty(offsets.shape[0] - 1, dtype=np.int64)
     mask = words.slots.shape[0] - 1
@@ -130,7 +132,7 @@ def number_words(words: Words, count: int, offsets: NDArray[np.int32], letters: 
                 if i == length:
                     break
             at = (at + 1) & mask
-        if words.slots[at] < 0:
+        if words.slots[at] < 0 and grow:
             words.slots[at] = count
             words.hashes[count] = hashed
             start = words.offsets[count]

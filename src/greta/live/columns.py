@@ -45,12 +45,20 @@ class Columns:
         self._other: tuple[pa.Schema, list[int]] | None = None
         """Columns of which some, at these places, are those of the stream: those of the events that came last."""
 
-    def fit(self, events: pa.Table) -> pa.Table:
-        """The events under these columns; ``DataError`` or ``SchemaError`` where they do not fit."""
+    def known(self, events: object) -> pa.Table | None:
+        """Events in a table of these columns, or of the same columns as the last ones; None for others."""
+        if not isinstance(events, pa.Table):
+            return None
         if events.schema.equals(self.schema):
             return events
         if self._other is not None and events.schema.equals(self._other[0]):
             return events.select(self._other[1])
+        return None
+
+    def fit(self, events: pa.Table) -> pa.Table:
+        """The events under these columns; ``DataError`` or ``SchemaError`` where they do not fit."""
+        if (known := self.known(events)) is not None:
+            return known
         require_column(events.schema, self._time, "time", "time")
         require_column(events.schema, self._type, "type", "type")
         fitted = []

@@ -57,6 +57,7 @@ class LiveGraph(Graph):
             len(self.program.template.negatives),
             self.program.agreed,
             self.program.scope is not None,
+            grouping=self.program.grouping,
         )
         if not len(self.memory):
             # Pages that are never written to are never there, so room for the most costs nothing.

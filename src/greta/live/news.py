@@ -113,9 +113,7 @@ class NewEvents:
         offsets = np.append(self.frame.offsets[self.used], self.frame.offsets[-1])
         each = np.repeat(self.partition, np.diff(offsets))
         orders = self.program.orders
-        known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
-        known[self.used] = self.partitions.barriers[self.partition]
-        matches = match_all(self.program, self.partitions, self.stream, self.frame, known, cuts)
+        matches = self._matches(cuts) if cuts else []
         codes = [side for order in orders if order.kind == SORTED_RUNS for side in self._codes(order, matches)]
         instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, matches)]
         length = len(self.frame.rows)
@@ -134,6 +132,12 @@ class NewEvents:
             ),
             latest,
         )
+
+    def _matches(self, cuts: Sequence[CutOffs | None]) -> list[Latest]:
+        """Per NOT: its latest matches as seen from the events."""
+        known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
+        known[self.used] = self.partitions.barriers[self.partition]
+        return match_all(self.program, self.partitions, self.stream, self.frame, known, cuts)
 
     def weights(self) -> Weights:
         """What steps read of the events."""
@@ -185,7 +189,8 @@ class NewEvents:
 def graph_frame(program: Program, stream: Stream, keep_all: bool) -> Frame:
     """The events of trends, and those of NOTs at the edges, which take no variable."""
     variables = program.template.variables | program.edges.variables
-    return _of_trends(program, stream, stream.frame_of(variables, (), keep_all))
+    frame = stream.frame_of(variables, (), keep_all)
+    return _of_trends(program, stream, frame) if program.edges.variables else frame
 
 
 def _of_trends(program: Program, stream: Stream, frame: Frame) -> Frame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,48 +18,15 @@ from numpy.typing import NDArray
 from greta.engine.codes import double_codes
 from greta.engine.columns import Columns
 from greta.engine.partitions import Keys
-from greta.engine.prepared import Prepared
+from greta.engine.prepared import EventTypes, Prepared
 from greta.engine.stream_jobs import StreamJob
 from greta.engine.tables import contiguous, plain_type, without_nulls
-from greta.kernels.numbering import Words, find_rows, number_rows, number_words, put_rows
+from greta.engine.texts import Texts
+from greta.kernels.numbering import find_rows, number_rows, put_rows
 
 Int = NDArray[np.int64]
 
 _FEW = 4096
-
-
-@dataclass(slots=True)
-class Texts:
-    """Words that have come, each with its number."""
-
-    first: int
-    """The number of the first word."""
-    count: int = 0
-    words: Words = field(default_factory=lambda: _room_for(1, 1))
-
-    def numbers(self, texts: pa.Array) -> Int:
-        """The number of each text; there is no NULL."""
-        _, ends, letters = texts.buffers()
-        offsets = np.frombuffer(ends, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
-        data = np.frombuffer(b"" if letters is None else letters, dtype=np.uint8)
-        self._make_room(len(texts), int(offsets[-1]) - int(offsets[0]))
-        numbers, self.count = number_words(self.words, self.count, offsets, data)
-        return numbers + self.first
-
-    def _make_room(self, words: int, letters: int) -> None:
-        had, count = self.words, self.count
-        words, letters = words + count, letters + int(had.offsets[count])
-        if words <= len(had.hashes) and letters <= len(had.letters):
-            return
-        self.words = _room_for(2 * words, 2 * letters)
-        # Put in again, they have the numbers that they had: these count them as they came.
-        number_words(self.words, 0, had.offsets[: count + 1].astype(np.int32), had.letters)
-
-
-def _room_for(words: int, letters: int) -> Words:
-    slots = np.full(1 << (2 * words).bit_length(), -1, dtype=np.int64)
-    offsets = np.zeros(words + 1, dtype=np.int64)
-    return Words(slots, np.empty(words, dtype=np.uint64), offsets, np.empty(letters, dtype=np.uint8))
 
 
 @dataclass(slots=True)
@@ -67,9 +35,16 @@ class Values:
 
     texts: Texts = field(default_factory=lambda: Texts(0))
     others: dict[Any, int] = field(default_factory=dict)
+    following: int = 0
+    """The next number of the others."""
 
     def codes(self, array: pa.Array, type_: pa.DataType) -> Int:
         """The code of each value of a column that has a type, as it is prepared; that of NULL may be any."""
+        if pa.types.is_string(array.type):
+            return self.texts.numbers(array)
+        if pa.types.is_dictionary(array.type):
+            words = self.texts.numbers(array.dictionary) if len(array.dictionary) else np.zeros(1, dtype=np.int64)
+            return np.asarray(words[without_nulls(array.indices, 0)])
         if pa.types.is_floating(type_):
             return double_codes(without_nulls(array, 0.0))
         if pa.types.is_boolean(type_):
@@ -79,20 +54,21 @@ class Values:
         if pa.types.is_integer(type_) and not pa.types.is_uint64(type_):
             return without_nulls(array, 0)
         # Integers that may need more than 64 bits in some push are numbered in all of them.
-        encoded = array if pa.types.is_dictionary(type_) else array.dictionary_encode()
-        numbers = self._numbers(encoded.dictionary) if len(encoded.dictionary) else np.zeros(1, dtype=np.int64)
-        return np.asarray(numbers[without_nulls(encoded.indices, 0)])
+        return np.array([self._number(value) for value in array.to_pylist()], dtype=np.int64)
 
-    def _numbers(self, values: pa.Array) -> Int:
-        if pa.types.is_string(values.type):
-            return self.texts.numbers(values)
-        others = self.others
-        return np.array([others.setdefault(value, len(others)) for value in values.to_pylist()], dtype=np.int64)
+    def _number(self, value: Any) -> int:
+        number = self.others.get(value)
+        if number is None:
+            number = self.others[value] = self.following
+            self.following += 1
+        return number
 
     def forget_some(self, most: int) -> None:
-        """Forget words where they are more than that and some; those that come again get new numbers."""
+        """Forget values where they are more than that and some; those that come again get new numbers."""
         if self.texts.count > most + _FEW:
             self.texts = Texts(self.texts.first + self.texts.count)
+        if len(self.others) > most + _FEW:
+            self.others = {}
 
 
 @dataclass(slots=True)
@@ -144,7 +120,22 @@ class NewTable(Prepared):
 
     def __init__(self, job: StreamJob, table: pa.Table, values: Values) -> None:
         super().__init__(job, table)
+        self._job = job
         self._values = values
+
+    @cached_property
+    def furthest(self) -> int:
+        """The largest distance of a time from 0; events are in order of time."""
+        instants = self.instants
+        return max(abs(int(instants[0])), abs(int(instants[-1]))) if len(instants) else 0
+
+    @cached_property
+    def types(self) -> EventTypes:
+        """Event types in the plan's own numbers, where events are stored under these."""
+        array = contiguous(self.table.column(self._type))
+        if pa.types.is_dictionary(array.type) and array.dictionary.equals(self._job.type_names):
+            return EventTypes(self._job.event_types, without_nulls(array.indices, len(self._job.event_types)))
+        return super().types
 
     def keys(self, attributes: tuple[str, ...]) -> Keys:
         """The keys of the events; their parts are the codes, by the order of the names."""

@@ -73,8 +73,6 @@ class Online:
         """Link the events to those before them; read the windows that have ended."""
         if self._instead is not None:
             return self._instead.advance(events, until)
-        if self._told is not None:
-            self._told.touch(keys_of(self._job, events))
         try:
             graph, kept, rows = self._whole_graph(), self._kept, []
             self._torn = True
@@ -163,7 +161,6 @@ class Online:
         graph = self._whole_graph()
         if self._told is None:
             self._told = Told(self._program)
-            self._told.touch(graph.partitions.of_key)
         return partial_rows(self._program, self._told.changes(graph), self._kept)
 
     def close(self) -> pa.Table:

@@ -25,6 +25,38 @@ _STORED = ("rows", "base", "last", "own_last", "required", "barriers", "instance
 
 
 @dataclass(slots=True)
+class Groups:
+    """Numbers of groups that have partitions."""
+
+    numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    names: list[tuple[Any, ...]] = field(default_factory=list)
+    """Per number: what the group agrees on."""
+    members: list[int] = field(default_factory=list)
+    """Per number: how many partitions."""
+    unused: list[int] = field(default_factory=list)
+
+    def join(self, name: tuple[Any, ...]) -> int:
+        """The number of a group, which a partition is in from now on."""
+        number = self.numbers.get(name)
+        if number is None:
+            if not self.unused:
+                self.unused.append(len(self.names))
+                self.names.append(name)
+                self.members.append(0)
+            number = self.numbers[name] = self.unused.pop()
+            self.names[number] = name
+        self.members[number] += 1
+        return number
+
+    def leave(self, number: int) -> None:
+        """Note that a partition of a group is no more."""
+        self.members[number] -= 1
+        if not self.members[number]:
+            del self.numbers[self.names[number]]
+            self.unused.append(number)
+
+
+@dataclass(slots=True)
 class Partitions:
     """Numbers of partitions and of their index instances; arrays grow as they are needed."""
 
@@ -45,8 +77,15 @@ class Partitions:
     of_key: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """What events agree on → number."""
     key: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    names: NDArray[np.object_] = field(default_factory=lambda: np.empty(0, dtype=object))
+    """Per number the same, for looking up many."""
     parts: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)
     """Common key → value of the scope (None: trends that have not met it) → number; empty where there is no scope."""
+    grouping: tuple[int, ...] = ()
+    """The places of GROUP-BY attributes in keys."""
+    groups: Groups = field(default_factory=Groups)
+    group: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Per partition: the number of its group."""
     of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
     """(order, partition, codes of the equalities…) → instance."""
     place: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -68,6 +107,10 @@ class Partitions:
     """[instance, column]: what the kernels know of it."""
     unused_partitions: list[int] = field(default_factory=list)
     unused_instances: list[int] = field(default_factory=list)
+    touched: list[Int] | None = field(init=False, default=None)
+    """Numbers of partitions that events have come for, where somebody asks for them."""
+    _numbers: Int | None = field(init=False, default=None)
+    """Those of all partitions, once they were asked for."""
 
     def __post_init__(self) -> None:
         self.rows = np.empty((0, self.words))
@@ -105,7 +148,12 @@ class Partitions:
             found[new] = self.numbers(keys, window, last)
             self.lookup.put(codes[:, new], found[new])
         self.last[found] = np.maximum(self.last[found], last)
+        self._touch(found)
         return found
+
+    def _touch(self, numbers: Int) -> None:
+        if self.touched is not None:
+            self.touched.append(numbers)
 
     def _found(self, stream: Stream, rows: Int) -> tuple[Int, Int]:
         """(codes of events' keys, numbers of their partitions where these were met with the same codes before)"""
@@ -126,7 +174,9 @@ class Partitions:
         return at
 
     def _name(self, key: tuple[Any, ...], at: int) -> None:
-        self.of_key[key], self.key[at] = at, key
+        self.of_key[key], self.key[at], self.names[at] = at, key, key
+        self.group[at] = self.groups.join(tuple(key[place] for place in self.grouping))
+        self._numbers = None
         if self.scoped:
             self.parts.setdefault(key[:-1], {})[key[-1]] = at
 
@@ -135,6 +185,7 @@ class Partitions:
         if not self.scoped:
             numbers = self._known(job, stream, rows)
             there = np.flatnonzero(numbers >= 0)
+            self._touch(numbers[there])
             return there, numbers[there]
         keys = keys_of(job, stream.columns.table.take(pa.array(rows)))
         pairs = [(at, number) for at, key in enumerate(keys) for number in self.parts.get(key, {}).values()]
@@ -180,6 +231,7 @@ class Partitions:
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
         self.own_last, self.required = _longer(self.own_last, size), _longer(self.required, size)
         self.last[had:] = _NEVER
+        self.group, self.names = _longer(self.group, size), _longer(self.names, size)
         self.instances, self.barriers = _longer(self.instances, size), _longer(self.barriers, size)
 
     def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
@@ -224,7 +276,9 @@ class Partitions:
 
     def all_numbers(self) -> Int:
         """The numbers of all partitions."""
-        return np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        if self._numbers is None:
+            self._numbers = np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        return self._numbers
 
     def keys(self, job: StreamJob) -> pa.Table:
         """What events agree on, a row per partition in the order of ``all_numbers``."""
@@ -252,6 +306,7 @@ class Partitions:
         """Go on from what ``arrays`` gave."""
         for name in _STORED:
             setattr(self, name, arrays[name])
+        self.group, self.names = np.empty(len(self.base), dtype=np.int64), np.empty(len(self.base), dtype=object)
         keys = values_of(self.agreed, from_bytes(arrays["keys"].tobytes()))
         for number, key in zip(arrays["numbers"].tolist(), keys, strict=True):
             self._name(key, number)
@@ -279,9 +334,11 @@ class Partitions:
     def forget(self, partitions: Int, instances: Int) -> None:
         """Give numbers back; what the kernels keep of the instances must be released already."""
         self.lookup.forget(partitions)
+        self._numbers = None
         for at in partitions.tolist():
-            key = self.key.pop(at)
+            key, self.names[at] = self.key.pop(at), None
             del self.of_key[key]
+            self.groups.leave(int(self.group[at]))
             self.unused_partitions.append(at)
             if self.scoped:
                 parts = self.parts[key[:-1]]

@@ -68,7 +68,9 @@ class PassingGraph(Graph):
     def __post_init__(self) -> None:
         empty = self._results()
         negatives = len(self.program.template.negatives)
-        self.partitions = Partitions(len(empty), empty, (), (), negatives, self.program.agreed)
+        self.partitions = Partitions(
+            len(empty), empty, (), (), negatives, self.program.agreed, grouping=self.program.grouping
+        )
         self.store, self.maxima = self._arena(0)
         none, sides = np.empty(0, dtype=np.int64), self.program.edges.sides
         flags, lanes = np.empty(0, dtype=np.uint8), np.zeros((sides, self.program.width), dtype=np.uint8)

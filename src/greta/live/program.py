@@ -88,6 +88,11 @@ class Program:
         return self.job.common if self.scope is None else (*self.job.common, self.scope.attribute)
 
     @cached_property
+    def grouping(self) -> tuple[int, ...]:
+        """The places of GROUP-BY attributes in keys; of a NOT, those that its events agree on."""
+        return tuple(self.agreed.index(name) for name in self.job.plan.group if name in self.agreed)
+
+    @cached_property
     def keeps_events(self) -> bool:
         """Whether windows may have to be computed from their events after all."""
         counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
