@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import greta
 from greta.kernels.numbering import number_rows
 from greta.live.numbering import Lookup, Values
 
@@ -70,3 +75,42 @@ def test_a_lookup_finds_what_was_put_and_not_what_was_forgotten(steps: list[tupl
             lookup.forget(np.array([number]))
         every = np.arange(61)
         assert lookup.find(np.stack((every, -every))).tolist() == [known.get(one, -1) for one in range(61)]
+
+
+KEYS: dict[str, tuple[pa.DataType, list[object]]] = {
+    "text": (pa.string(), ["a", "b", "", "a longer one"]),
+    "long text": (pa.large_string(), ["a", "b", "", "a longer one"]),
+    "floats": (pa.float64(), [0.0, -0.0, 1.5, float("nan")]),
+    "truth": (pa.bool_(), [True, False]),
+    "days": (pa.date32(), [date(2024, 1, 1), date(1960, 5, 5)]),
+    "instants": (pa.timestamp("us", "UTC"), [datetime(2024, 1, 1, tzinfo=UTC), datetime(1960, 5, 5, tzinfo=UTC)]),
+    "small": (pa.int8(), [-1, 0, 1]),
+    "wide": (pa.uint64(), [0, 3, 2**63, 2**64 - 1]),
+    "decimals": (pa.decimal128(20, 2), [Decimal("0.10"), Decimal("3.00"), Decimal("-1.25")]),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_any_type_that_come_and_go_give_the_rows_of_a_batch(kind: str) -> None:
+    type_, values = KEYS[kind]
+    random = np.random.default_rng(5)
+    events = pa.table(
+        {
+            "type": ["A"] * 400,
+            "time": np.cumsum(random.choice([0, 1, 9], 400, p=[0.3, 0.6, 0.1])),
+            "key": pa.array([values[at] for at in random.integers(0, len(values), 400)], type_),
+            "x": random.integers(0, 5, 400),
+        }
+    )
+    query = (
+        "RETURN key, COUNT(*) PATTERN A+ WHERE [key] AND A.x < NEXT(A).x GROUP-BY key WITHIN 4 seconds SLIDE 2 seconds"
+    )
+    stream = greta.stream(query)
+    rows = [stream.push(events.slice(at, 7)) for at in range(0, 400, 7)]
+    assert_same_rows(pa.concat_tables([*rows, stream.close()]), greta.aggregate(events, query))
+
+
+def assert_same_rows(got: pa.Table, wanted: pa.Table) -> None:
+    order = [(name, "ascending") for name in ("window_start", "key")]
+    assert got.num_rows > 50
+    assert got.sort_by(order).to_pylist() == wanted.sort_by(order).to_pylist()
