@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from numba.core.event import Event, Listener, register, unregister
+from numba.core.event import Event, Listener, register
 
 from greta.errors import GretaWarning, warn
 
@@ -19,14 +19,14 @@ _PATIENCE = 2.0
 _WHAT = "compiling kernels for this machine, which only the first query of a kind does: up to two minutes"
 
 
-class _Compilation(Listener):
-    """Told by Numba of each function that it compiles, those inside others too."""
+class _Compilation:
+    """What was compiled while someone waited."""
 
     def __init__(self) -> None:
         self.began: float | None = None
         self.told = False
 
-    def on_start(self, event: Event) -> None:  # noqa: ARG002 - what Numba calls
+    def goes_on(self) -> None:
         """A function's compilation begins."""
         if self.began is None:
             self.began = monotonic()
@@ -42,14 +42,30 @@ class _Compilation(Listener):
                     )
                 )
 
-    def on_end(self, event: Event) -> None:
-        """A function is compiled; others follow."""
-
     def ended(self) -> None:
         """Say how long it took, where someone looks."""
         if self.told and self.began is not None and sys.stderr.isatty():
             print(f"greta: compiled and answered after {monotonic() - self.began:.0f} s", file=sys.stderr, flush=True)
 
+
+_waiting: list[_Compilation] = []
+"""Per call that someone waits for, the inner ones last."""
+
+
+class _Told(Listener):
+    """Told by Numba of each function that it compiles, those inside others too."""
+
+    def on_start(self, event: Event) -> None:  # noqa: ARG002 - what Numba calls
+        """A function's compilation begins."""
+        for compilation in tuple(_waiting):
+            compilation.goes_on()
+
+    def on_end(self, event: Event) -> None:
+        """A function is compiled; others follow."""
+
+
+# Once for all: a call that takes a millisecond would pay for being registered.
+register("numba:compile", _Told())  # type: ignore[no-untyped-call]
 
 _quiet = False
 
@@ -71,10 +87,10 @@ def telling_of_compilation() -> Iterator[None]:
     if _quiet:
         yield
         return
-    listener = _Compilation()
-    register("numba:compile", listener)  # type: ignore[no-untyped-call]
+    compilation = _Compilation()
+    _waiting.append(compilation)
     try:
         yield
     finally:
-        unregister("numba:compile", listener)  # type: ignore[no-untyped-call]
-        listener.ended()
+        _waiting.remove(compilation)
+        compilation.ended()

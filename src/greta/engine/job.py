@@ -79,7 +79,7 @@ class Job:
         """Pickle the fields; what follows from them is found out again."""
         return self.__class__, (self.plan, self.schema, self.time, self.type, self.numbers)
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """Names of the columns that are read."""
         names: list[str] = self.schema.names
@@ -163,6 +163,11 @@ class Job:
             if measure.combine is Combine.ADD:
                 fields.append(pa.field(f"wide_{at}", pa.string()))
         return pa.schema(fields)
+
+    @cached_property
+    def no_partials(self) -> pa.Table:
+        """Partial rows of nothing."""
+        return self.partial_schema.empty_table()
 
     def _extreme_type(self, attribute: str) -> pa.DataType:
         """The type in which MIN and MAX return an attribute's values."""

@@ -56,7 +56,8 @@ def write_partials(job: Job, merged: Merged, attributes: dict[str, pa.Array], wa
 
 def finish_partials(job: Job, parts: pa.Table) -> pa.Table:
     """The rows from partial rows. Equal groups must all be in ``parts``."""
-    return finish(job, *_read_partials(job, parts)).cast(job.output_schema)
+    rows, schema = finish(job, *_read_partials(job, parts)), job.output_schema
+    return rows if rows.schema.equals(schema) else rows.cast(schema)
 
 
 def merge_partials(job: Job, parts: pa.Table) -> pa.Table:

@@ -84,10 +84,14 @@ class Prepared:
             codes = codes.astype(np.uint8)
         return EventTypes(names, codes)
 
+    def keys(self, attributes: tuple[str, ...]) -> Keys:
+        """Numbers for what the rows have in these columns."""
+        return number_keys([self.columns.key(name) for name in attributes], self.table.num_rows)
+
     def partitions(self, attributes: tuple[str, ...], event_types: frozenset[str] | None) -> Partitions:
         """The rows by what they agree on and by time; of these event types, or of all."""
         if attributes not in self._partitions:
-            keys = number_keys([self.columns.key(name) for name in attributes], self.table.num_rows)
+            keys = self.keys(attributes)
             offsets, order = order_events(self.instants, keys)
             self._partitions[attributes] = Partitions(keys, offsets, order, self.types.codes[order])
         everything = self._partitions[attributes]

@@ -6,7 +6,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,15 @@ from numpy.typing import NDArray
 
 from greta.engine.columns import Columns
 from greta.engine.job import Job
-from greta.engine.tables import contiguous
+from greta.engine.tables import as_type, contiguous, without_nulls
 from greta.engine.times import Clock
 from greta.lang.nodes import Semantics
 from greta.lang.printer import print_expression, print_query
 from greta.plan.measures import Events, Trends
 from greta.plan.nodes import AccessPath, Plan
+
+if TYPE_CHECKING:
+    from greta.engine.texts import Texts
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,33 @@ class StreamJob(Job):
         fields = [pa.field(f.name, types if f.name == job.type else f.type) for f in job.schema]
         return StreamJob(job.plan, pa.schema(fields), job.time, job.type, job.numbers)
 
-    @property
+    @cached_property
     def windows(self) -> tuple[int, int]:
         """(within, slide) in the clock's units."""
         assert self.plan.window is not None
         return self.clock.units(self.plan.window)
 
-    @property
+    @cached_property
     def common(self) -> tuple[str, ...]:
         """The attributes that every trend agrees on, in an order of their own."""
         return tuple(sorted(self.plan.partitioning.common))
+
+    @cached_property
+    def type_names(self) -> pa.Array:
+        """The plan's event types, whose places are the numbers of stored ones."""
+        return pa.array(self.plan.event_types, pa.string())
+
+    @cached_property
+    def event_types(self) -> list[str | None]:
+        """The same as a list."""
+        return list(self.plan.event_types)
+
+    @cached_property
+    def type_words(self) -> Texts:
+        """The same, to find the place of a name."""
+        from greta.engine.texts import Texts
+
+        return Texts.of(self.plan.event_types)
 
     @property
     def keeps_totals(self) -> bool:
@@ -143,35 +164,39 @@ def readable(column: pa.ChunkedArray, clock: Clock) -> NDArray[np.bool_]:
     return np.asarray(good.to_numpy(), dtype=bool)
 
 
-def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.int64]]:
-    """The rows that can matter to the plan, in the stored columns, and their numbers; times must be readable.
+def relevant(job: StreamJob, table: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """The rows that can matter to the plan, in the stored columns, and which they are; times must be readable.
 
     Rows vanish that are NULL in an attribute they must agree on, and, except under contiguous semantics, rows that may
     take no variable.
     """
     plan = job.plan
     columns = Columns(table)
-    keep = np.ones(table.num_rows, dtype=bool)
-    for name in plan.partitioning.common:
-        keep &= columns.attribute(name).is_valid().to_numpy(zero_copy_only=False)
     types = table.column(job.type)
     if plan.semantics is Semantics.CONTIGUOUS:
-        types = types.cast(pa.string())
+        types, keep = as_type(types, pa.string()), np.ones(table.num_rows, dtype=bool)
     else:
         # One dictionary for all chunks, so that joining them copies no text.
-        types = _numbered(types, plan)
-        codes = types.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        takes = np.zeros(table.num_rows, dtype=bool)
+        codes = _numbers(types, job)
+        # Those of other types are not kept: any number will do for them.
+        stored = np.maximum(codes, 0).astype(np.int16)
+        indices = pa.Array.from_buffers(pa.int16(), len(stored), [None, pa.py_buffer(stored)])
+        types = pa.DictionaryArray.from_arrays(indices, job.type_names, safe=False)
+        keep = np.zeros(table.num_rows, dtype=bool)
         for variable in plan.variables:
-            may = codes == plan.event_types.index(variable.event_type)
+            may = codes == job.event_types.index(variable.event_type)
             for condition in plan.local_conditions(variable.name):
                 may &= columns.holds(condition)
-            takes |= may
-        keep &= takes
-    kept = table.select(job.schema.names).set_column(
-        job.schema.names.index(job.type), job.schema.field(job.type), types
-    )
-    return (kept if keep.all() else kept.filter(pa.array(keep))).cast(job.schema), np.flatnonzero(keep)
+            keep |= may
+    for name in plan.partitioning.common:
+        valid = columns.valid(name)
+        if valid is not None:
+            keep &= valid
+    kept = table if table.column_names == job.columns else table.select(job.columns)
+    kept = kept.set_column(job.columns.index(job.type), job.schema.field(job.type), types)
+    if not kept.schema.equals(job.schema):
+        kept = kept.cast(job.schema)
+    return (kept if keep.all() else kept.filter(pa.array(keep))), keep
 
 
 def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
@@ -181,15 +206,18 @@ def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
     """
     for name in job.plan.partitioning.common:
         if pa.types.is_string(job.schema.field(name).type):
-            words = table.column(name).combine_chunks().cast(pa.string()).dictionary_encode()
+            words = as_type(contiguous(table.column(name)), pa.string()).dictionary_encode()
             table = table.set_column(table.column_names.index(name), name, words)
     return table
 
 
-def _numbered(types: pa.ChunkedArray, plan: Plan) -> pa.DictionaryArray:
-    """Event types under the plan's own numbers; NULL where the plan knows none of the name."""
+def _numbers(types: pa.ChunkedArray, job: StreamJob) -> NDArray[np.int64]:
+    """Event types under the plan's own numbers; -1 where the plan knows none of the name."""
     array = contiguous(types)
-    encoded = array if pa.types.is_dictionary(array.type) else array.cast(pa.string()).dictionary_encode()
-    names = pa.array(plan.event_types, pa.string())
-    numbers = pc.index_in(encoded.dictionary.cast(pa.string()), value_set=names).cast(pa.int16())
-    return pa.DictionaryArray.from_arrays(numbers.take(encoded.indices), names)
+    if pa.types.is_dictionary(array.type):
+        places = job.type_words.places(as_type(array.dictionary, pa.string()))
+        return np.asarray(np.append(places, -1)[without_nulls(array.indices, len(places))])
+    places = job.type_words.places(as_type(array, pa.string()))
+    if array.null_count:
+        places[array.is_null().to_numpy(zero_copy_only=False)] = -1
+    return places

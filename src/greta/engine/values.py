@@ -69,6 +69,10 @@ _SAFE = 2.0**62
 """Integers that are smaller than this as doubles fit 64 bits, whatever was rounded."""
 
 
+_PLAIN = frozenset({type_.id for type_ in (pa.int64(), pa.string(), pa.bool_(), pa.timestamp("us"))})
+"""Types whose values are computed with as they are."""
+
+
 def evaluate(expression: Expression, column: Callable[[str], pa.Array]) -> Value:
     """The value of an expression for every event; ``column`` gives an attribute's values."""
     match expression:
@@ -124,6 +128,8 @@ def prepare(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     Whole numbers are int64 if all of them fit, else ``WIDE``; decimals with a fraction stay decimals.
     """
     array = contiguous(column)
+    if array.type.id in _PLAIN:
+        return array
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_float16(array.type) or pa.types.is_float32(array.type):

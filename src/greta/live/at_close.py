@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from greta.engine.blobs import from_bytes, to_bytes
-from greta.engine.stream_jobs import StreamJob
+from greta.engine.stream_jobs import StreamJob, keyed
 from greta.live.changes import cell_of, changed
 from greta.live.kept import Kept
 from greta.live.packing import pack
@@ -40,7 +40,7 @@ class AtClose:
 
     def advance(self, events: pa.Table, until: int) -> pa.Table:
         """Keep the events; compute the windows that have ended."""
-        kept = self._kept.with_(events)
+        kept = self._kept.with_(keyed(self._kept.job, events))
         due = kept.due(until)
         closed = kept.partials(kept.first, due)
         self._kept = kept.since(due)

@@ -42,11 +42,23 @@ class Columns:
         self._type = jobs[0].type
         self._takes: list[tuple[str, Take]] = [(field.name, _take(field.type)) for field in self.schema]
         self._instant = _instant(self.clock)
+        self._other: tuple[pa.Schema, list[int]] | None = None
+        """Columns of which some, at these places, are those of the stream: those of the events that came last."""
+
+    def known(self, events: object) -> pa.Table | None:
+        """Events in a table of these columns, or of the same columns as the last ones; None for others."""
+        if not isinstance(events, pa.Table):
+            return None
+        if events.schema.equals(self.schema):
+            return events
+        if self._other is not None and events.schema.equals(self._other[0]):
+            return events.select(self._other[1])
+        return None
 
     def fit(self, events: pa.Table) -> pa.Table:
         """The events under these columns; ``DataError`` or ``SchemaError`` where they do not fit."""
-        if events.schema.equals(self.schema):
-            return events
+        if (known := self.known(events)) is not None:
+            return known
         require_column(events.schema, self._time, "time", "time")
         require_column(events.schema, self._type, "type", "type")
         fitted = []
@@ -58,6 +70,9 @@ class Columns:
                 fitted.append(pa.nulls(events.num_rows, field.type))
             else:
                 fitted.append(fitted_column(events.column(at), field.type, field.name))
+        places = [events.schema.get_field_index(name) for name in self.schema.names]
+        if all(at >= 0 and events.schema.field(at).equals(self.schema.field(n)) for n, at in enumerate(places)):
+            self._other = events.schema, places
         return pa.table(fitted, schema=self.schema)
 
     def row(self, event: Mapping[str, Any]) -> tuple[int, list[Any]] | None:

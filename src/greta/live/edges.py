@@ -94,6 +94,8 @@ class Edges:
 
     def arrays(self, matches: list[Latest], slide: int, endless: bool) -> EdgeArrays:
         """What the NOTs do to the events of a frame; ``matches`` per NOT."""
+        if not self.variables:
+            return _NO_EDGES
         length = len(matches[0].before) if matches else 0
         alive = np.full((len(self.leading), length), NEVER, dtype=np.int64)
         for row, negatives in zip(alive, self.leading, strict=True):
@@ -110,6 +112,9 @@ class Edges:
     def stretch(self, block: int, matches: list[Latest]) -> list[Int]:
         """Per event, for the trailing NOTs of a block: the latest match up to it, since which trends are not void."""
         return [matches[at].until for at in self.trailing[block]]
+
+
+_NO_EDGES = EdgeArrays(np.empty((0, 0), dtype=np.int64), np.empty((0, 0), dtype=np.uint8))
 
 
 @dataclass(frozen=True, slots=True)

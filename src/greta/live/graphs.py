@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import repeat
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.kernels.live import Totals
+from greta.kernels.numbering import number_rows
+from greta.live.numbering import NewTable, Values
 from greta.live.partitions import Partitions
 from greta.live.program import ENDLESS, Program
 
@@ -21,6 +20,8 @@ Int = NDArray[np.int64]
 
 NEVER = -(2**62)
 _NONE = np.empty(0, dtype=np.int64)
+_MOST_AT_ONCE = 2**18
+"""Results that are looked at at once, of some windows in all partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,32 +33,18 @@ class Reading:
     values: NDArray[np.float64]
     """[row, side of an outermost AND (otherwise one), slot]: additive slots, then extreme ones."""
 
-    keys: dict[int, tuple[Any, ...]]
-    """What the events of each partition agree on: it may be forgotten by now."""
-
-    def without(self, partitions: Int) -> Reading:
-        """The rows of other partitions."""
-        return self.only(~np.isin(self.partition, partitions))
+    key: NDArray[np.object_]
+    """Per row: what the events of its partition agree on, which may be forgotten by now."""
+    group: Int
+    """Per row: the place of its group among these."""
+    groups: list[tuple[Any, ...]]
+    """What the events of each group agree on."""
 
     def only(self, rows: NDArray[np.bool_]) -> Reading:
         """Some of the rows."""
-        return Reading(self.partition[rows], self.window[rows], self.values[rows], self.keys)
-
-    def groups(self, attributes: list[int]) -> tuple[Int, list[tuple[Any, ...]]]:
-        """(the group of each row, what each group agrees on); attributes are places in keys."""
-        distinct, back = np.unique(self.partition, return_inverse=True)
-        keys = map(self.keys.__getitem__, distinct.tolist())
-        groups: dict[tuple[Any, ...], int] = {}
-        # A getter of one place gives what is there, of several a tuple of it.
-        match attributes:
-            case []:
-                shared: Iterable[tuple[Any, ...]] = repeat((), len(distinct))
-            case [place]:
-                shared = ((key[place],) for key in keys)
-            case _:
-                shared = map(itemgetter(*attributes), keys)
-        of_partition = [groups.setdefault(key, len(groups)) for key in shared]
-        return np.array(of_partition, dtype=np.int64)[back.reshape(-1)], list(groups)
+        return Reading(
+            self.partition[rows], self.window[rows], self.values[rows], self.key[rows], self.group[rows], self.groups
+        )
 
 
 @dataclass(slots=True)
@@ -69,6 +56,8 @@ class Graph(ABC):
     partitions: Partitions = field(init=False)
     first: int = field(init=False, default=NEVER)
     """The first window that has not been returned."""
+    values: Values = field(init=False, default_factory=Values)
+    """Numbers of the values that partitions agree on."""
     origin: int | None = field(init=False, default=None)
     """The first event's time, which lengths of time are counted from."""
 
@@ -112,6 +101,11 @@ class Graph(ABC):
     def base(self) -> int:
         """The window of the first lane."""
         return max(self.first, self.program.lowest)
+
+    def _prepared(self, events: pa.Table) -> NewTable:
+        """The events of a push, with the codes that partitions are found by."""
+        self.values.forget_some(len(self.program.agreed) * len(self.partitions.key))
+        return NewTable(self.program.job, events, self.values)
 
     def _totals(self) -> Totals:
         parts = self.partitions
@@ -179,18 +173,22 @@ class Graph(ABC):
         partition, window, lanes = [_NONE], [_NONE], [_NONE]
         blocks, size = len(self.program.edges.side), slots.adds + slots.maxes
         first_slot = width * size * np.arange(blocks)
-        for w in range(first, last):
-            lane = w - parts.base[numbers]
-            inside = np.flatnonzero((lane >= 0) & (lane < width))
-            counts = parts.rows[numbers[inside, None], lane[inside, None] + first_slot]
-            alive = inside[(counts != 0).any(axis=1)]
-            partition.append(numbers[alive])
-            lanes.append(lane[alive])
-            window.append(np.full(len(alive), w))
+        many = max(1, _MOST_AT_ONCE // max(1, len(numbers)))
+        for start in range(first, last, many):
+            windows = np.arange(start, min(start + many, last))
+            lane = windows[:, None] - parts.base[numbers]
+            inside = (lane >= 0) & (lane < width)
+            counts = parts.rows[numbers[:, None], np.where(inside, lane, 0)[:, :, None] + first_slot]
+            of_window, of_partition = np.nonzero(inside & (counts != 0).any(axis=2))
+            partition.append(numbers[of_partition])
+            lanes.append(lane[of_window, of_partition])
+            window.append(windows[of_window])
         rows, lane = np.concatenate(partition), np.concatenate(lanes)
         values = parts.rows[rows[:, None], lane[:, None] + width * np.arange(blocks * size)]
-        keys = {at: parts.key[at] for at in np.unique(rows).tolist()}
-        return Reading(rows, np.concatenate(window), self._by_side(values.reshape(len(rows), blocks, size)), keys)
+        group, example = number_rows(parts.group[rows][None, :], np.zeros(len(rows), dtype=bool))
+        groups = [parts.groups.names[at] for at in parts.group[rows[example]].tolist()]
+        sides = self._by_side(values.reshape(len(rows), blocks, size))
+        return Reading(rows, np.concatenate(window), sides, parts.names[rows], group.astype(np.int64), groups)
 
     def _by_side(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """[row, block, slot] → [row, side, slot]: branches that end with different NOTs add up, sides may have none."""

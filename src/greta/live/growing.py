@@ -57,6 +57,7 @@ class LiveGraph(Graph):
             len(self.program.template.negatives),
             self.program.agreed,
             self.program.scope is not None,
+            grouping=self.program.grouping,
         )
         if not len(self.memory):
             # Pages that are never written to are never there, so room for the most costs nothing.
@@ -168,7 +169,7 @@ class LiveGraph(Graph):
         )
 
     def _take_in(self, events: pa.Table) -> Int:
-        stream = Stream.of(self.program.job, events)
+        stream = Stream.of(self.program.job, self._prepared(events))
         if self.origin is None:
             self.origin = int(stream.time[0])
         self.about[LEISURE] = min(self.about[LEISURE] + LEISURELY * events.num_rows, 2 * LARGEST_RUN)

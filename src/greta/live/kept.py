@@ -8,15 +8,16 @@ kept          ●  ●  ● ●●
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
 
 from greta.engine.frames import Cut
-from greta.engine.stream_jobs import StreamJob, keyed
+from greta.engine.stream_jobs import StreamJob
 from greta.live.keys import keys_of
 
 
@@ -48,6 +49,36 @@ class Held:
     high: int
 
 
+class Pieces(Sequence[Piece]):
+    """Pieces in order of time. One more makes a new sequence in O(1): both share a list, and count their own part."""
+
+    __slots__ = ("_count", "_list")
+
+    def __init__(self, pieces: Iterable[Piece] = ()) -> None:
+        self._list = list(pieces)
+        self._count = len(self._list)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> Piece: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Piece]: ...
+    def __getitem__(self, at: int | slice) -> Piece | list[Piece]:
+        if isinstance(at, slice):
+            return [self._list[place] for place in range(*at.indices(self._count))]
+        return self._list[range(self._count)[at]]
+
+    def with_(self, piece: Piece) -> Pieces:
+        """These and one more."""
+        # Where a step failed, the list goes on with a piece that was never kept.
+        more = Pieces(self) if len(self._list) > self._count else copy(self)
+        more._list.append(piece)
+        more._count += 1
+        return more
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """Events of one query; changing them makes a new one, so that a failed step leaves the old one as it was."""
@@ -55,8 +86,7 @@ class Kept:
     job: StreamJob
     first: int = -(2**62)
     """Windows below this one have been returned."""
-    pieces: tuple[Piece, ...] = ()
-    """In order of time."""
+    pieces: Pieces = field(default_factory=Pieces)
 
     @property
     def rows(self) -> int:
@@ -86,12 +116,11 @@ class Kept:
         return max(0, latest - max(oldest, self.first, self.job.clock.lowest_window) + 1)
 
     def with_(self, events: pa.Table) -> Kept:
-        """These events and more, all of them later."""
+        """These events and more, all of them later, as ``keyed`` gives them."""
         if not events.num_rows:
             return self
-        events = keyed(self.job, events)
         times = self.job.clock.read(events.column(self.job.time), self.job.time)
-        return replace(self, pieces=(*self.pieces, Held(events, int(times[0]), int(times[-1]))))
+        return Kept(self.job, self.first, self.pieces.with_(Held(events, int(times[0]), int(times[-1]))))
 
     def due(self, until: int) -> int:
         """The first window that is open at an instant."""
@@ -103,13 +132,13 @@ class Kept:
 
     def since(self, window: int) -> Kept:
         """Only what windows from this one on need."""
-        if self.job.plan.window is None:
+        if self.job.plan.window is None or window <= self.first:
             return self
         start = window * self.job.windows[1]
         # Later pieces have later events, so that only those in front are looked at: there is one per push.
         whole = next((at for at, piece in enumerate(self.pieces) if piece.low >= start), len(self.pieces))
         front = (self._trimmed(piece, start) for piece in self.pieces[:whole] if piece.high >= start)
-        return replace(self, first=max(self.first, window), pieces=(*front, *self.pieces[whole:]))
+        return Kept(self.job, window, Pieces([*front, *self.pieces[whole:]]))
 
     def _trimmed(self, piece: Piece, start: int) -> Piece:
         """The piece without the events before an instant where they are most of it: a slice would hold on to them."""
@@ -124,11 +153,12 @@ class Kept:
     def partials(self, first: int, last: int, only: Sequence[tuple[Any, ...]] | None = None) -> pa.Table:
         """Partial rows of the windows ``[first, last)``, of all partitions or of those with some keys."""
         job = self.job
-        pieces, cut = self.pieces, None
+        pieces: Sequence[Piece] = self.pieces
+        cut = None
         if job.plan.window is not None:
             within, slide = job.windows
             cut = Cut(first, last)
-            pieces = tuple(p for p in pieces if p.high >= first * slide and p.low < (last - 1) * slide + within)
+            pieces = [p for p in pieces if p.high >= first * slide and p.low < (last - 1) * slide + within]
         if first >= last or not pieces:
             return job.partial_schema.empty_table()
         table = pa.concat_tables([piece.events for piece in pieces])

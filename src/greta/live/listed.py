@@ -95,6 +95,8 @@ class Listing:
 
         ``cut_offs``, per NOT: of these events, the times and the latest starts.
         """
+        if not self.codes and not self.numbers and not self.limits:
+            return _NO_PAIRS
         self.require_limits(columns)
         codes = np.empty((len(self.codes), len(rows) + 1), dtype=np.int64)
         for at, code in enumerate(self.codes):
@@ -109,6 +111,9 @@ class Listing:
         for at, expression in enumerate(self.numbers):
             numbers[at, :-1] = columns.numbers(expression)[rows]
         return Pairs(Operands(codes, numbers), np.empty(op.STACK if len(self.codes) + len(self.numbers) else 0))
+
+
+_NO_PAIRS = Pairs(Operands(np.empty((0, 1), dtype=np.int64), np.empty((0, 1))), np.empty(0))
 
 
 def why_no_lists(job: Job) -> str | None:

@@ -19,7 +19,6 @@ from greta.kernels.layout import NOTHING, Weights
 from greta.kernels.live import News
 from greta.kernels.runs import SORTED_RUNS
 from greta.live.edges import NEVER, CutOffs, Latest, cut_offs, latest_matches
-from greta.live.keys import keys_of
 from greta.live.orders import Order, Surprise, Words, compared_codes
 from greta.live.partitions import Partitions
 from greta.live.parts import Parts
@@ -100,8 +99,7 @@ class NewEvents:
         else:
             frame, copies = graph_frame(program, stream, False), []
             used = np.flatnonzero(np.diff(frame.offsets))
-            examples = stream.columns.table.take(pa.array(stream.keys.example[frame.common[used]]))
-            numbers = partitions.numbers(keys_of(program.job, examples), window, last)
+            numbers = partitions.numbers_of(program.job, stream, stream.keys.example[frame.common[used]], window, last)
         return NewEvents(program, partitions, words, stream, frame, used, numbers, origin, copies)
 
     @property
@@ -115,9 +113,7 @@ class NewEvents:
         offsets = np.append(self.frame.offsets[self.used], self.frame.offsets[-1])
         each = np.repeat(self.partition, np.diff(offsets))
         orders = self.program.orders
-        known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
-        known[self.used] = self.partitions.barriers[self.partition]
-        matches = match_all(self.program, self.partitions, self.stream, self.frame, known, cuts)
+        matches = self._matches(cuts) if cuts else []
         codes = [side for order in orders if order.kind == SORTED_RUNS for side in self._codes(order, matches)]
         instances = [side for at, order in enumerate(orders) for side in self._instances(at, order, each, matches)]
         length = len(self.frame.rows)
@@ -136,6 +132,12 @@ class NewEvents:
             ),
             latest,
         )
+
+    def _matches(self, cuts: Sequence[CutOffs | None]) -> list[Latest]:
+        """Per NOT: its latest matches as seen from the events."""
+        known = np.full((len(self.frame.offsets) - 1, self.partitions.negatives), NEVER)
+        known[self.used] = self.partitions.barriers[self.partition]
+        return match_all(self.program, self.partitions, self.stream, self.frame, known, cuts)
 
     def weights(self) -> Weights:
         """What steps read of the events."""
@@ -159,8 +161,11 @@ class NewEvents:
             sides = [matches[order.cut].until, matches[order.cut].before]
         else:
             assert order.compared is not None
-            sides = [side[self.frame.rows] for side in compared_codes(self.stream.columns, *order.compared)]
-        return [np.where(side == NOTHING, side, -side) for side in sides] if order.mirrored else sides
+            earlier, later = compared_codes(self.stream.columns, *order.compared)
+            sides = [side[self.frame.rows] for side in ((earlier,) if later is earlier else (earlier, later))]
+        if order.mirrored:
+            sides = [np.where(side == NOTHING, side, -side) for side in sides]
+        return [sides[0], sides[-1]]
 
     def _instances(self, at: int, order: Order, partition: Int, matches: list[Latest]) -> list[Int]:
         """Per event: the instance of an order that it is put into, and the one that it is linked by.
@@ -184,7 +189,8 @@ class NewEvents:
 def graph_frame(program: Program, stream: Stream, keep_all: bool) -> Frame:
     """The events of trends, and those of NOTs at the edges, which take no variable."""
     variables = program.template.variables | program.edges.variables
-    return _of_trends(program, stream, stream.frame_of(variables, (), keep_all))
+    frame = stream.frame_of(variables, (), keep_all)
+    return _of_trends(program, stream, frame) if program.edges.variables else frame
 
 
 def _of_trends(program: Program, stream: Stream, frame: Frame) -> Frame:
@@ -209,12 +215,10 @@ def match_all(
             latest, matches, values = *cut_offs(stream, frame, cut, known[:, at]), cut.starts
         found.append(latest)
         having = np.flatnonzero(np.diff(matches.offsets))
-        keys = keys_of(program.job, stream.columns.table.take(pa.array(stream.keys.example[having])))
-        last = values[matches.offsets[having + 1] - 1]
-        for key, value in zip(keys, last.tolist(), strict=True):
-            for number in partitions.alike(key):
-                # Events that were carried from earlier pushes may be matches, too.
-                partitions.barriers[number, at] = max(partitions.barriers[number, at], value)
+        each, numbers = partitions.alike(program.job, stream, stream.keys.example[having])
+        last = values[matches.offsets[having + 1] - 1][each]
+        # Events that were carried from earlier pushes may be matches, too.
+        partitions.barriers[numbers, at] = np.maximum(partitions.barriers[numbers, at], last)
     return found
 
 

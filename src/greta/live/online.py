@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from greta.engine.blobs import from_bytes, to_bytes
 from greta.engine.partials import merge_partials
-from greta.engine.stream_jobs import StreamJob
+from greta.engine.stream_jobs import StreamJob, keyed
 from greta.errors import GretaError, StateError
 from greta.live.at_close import AtClose
 from greta.live.changes import cell_of, changed
@@ -73,8 +73,6 @@ class Online:
         """Link the events to those before them; read the windows that have ended."""
         if self._instead is not None:
             return self._instead.advance(events, until)
-        if self._told is not None:
-            self._told.touch(keys_of(self._job, events))
         try:
             graph, kept, rows = self._whole_graph(), self._kept, []
             self._torn = True
@@ -83,7 +81,9 @@ class Online:
                 if kept is not None and self._program.is_far(graph.origin, begin):
                     readings = graph.advance(piece.slice(0, 0), begin)
                     graph = self._made_again(kept.since(kept.due(begin)), begin)
-                kept = None if kept is None else kept.with_(piece)
+                if kept is not None:
+                    piece = keyed(self._job, piece)
+                    kept = kept.with_(piece)
                 readings += graph.advance(piece, end)
                 rows.append(partial_rows(self._program, readings, kept))
                 if readings:
@@ -92,7 +92,7 @@ class Online:
         except Surprise as surprise:
             return self._given_up(surprise, events, until)
         self._graph, self._kept, self._until, self._torn = graph, kept, until, False
-        return pa.concat_tables(rows)
+        return rows[0] if len(rows) == 1 else pa.concat_tables(rows)
 
     def _pieces(self, origin: int | None, events: pa.Table, until: int) -> Iterator[tuple[pa.Table, int, int]]:
         """(events, their first instant, one after their last), cut where lengths of time would lose digits.
@@ -161,7 +161,6 @@ class Online:
         graph = self._whole_graph()
         if self._told is None:
             self._told = Told(self._program)
-            self._told.touch(graph.partitions.of_key)
         return partial_rows(self._program, self._told.changes(graph), self._kept)
 
     def close(self) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.codes import are_plain, encode_together
-from greta.engine.columns import Columns
+from greta.engine.columns import Columns, plain
 from greta.engine.instants import instants_alike
 from greta.engine.job import Job
 from greta.engine.tables import attribute_type, plain_type
@@ -171,24 +171,30 @@ def _strange_numbers(job: Job) -> str | None:
     for measure in measures:
         if measure.compared is not None:
             type_ = job.schema.field(measure.compared).type
-            plain = attribute_type(type_) in (AttributeType.INTEGER, AttributeType.FLOAT)
-            if not plain or pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
+            number = attribute_type(type_) in (AttributeType.INTEGER, AttributeType.FLOAT)
+            if not number or pa.types.is_decimal(type_) or pa.types.is_uint64(type_):
                 return f"the extremes of {measure.compared} are no plain numbers"
     return None
 
 
 def compared_codes(columns: Columns, previous: Expression, next_: Expression) -> tuple[Int, Int]:
-    """Codes of both sides of a comparison, NOTHING for NULL; raises Surprise for values that have none for good."""
-    left, right = columns.evaluate(previous), columns.evaluate(next_)
+    """Codes of both sides of a comparison, NOTHING for NULL; raises Surprise for values that have none for good.
+
+    The same array twice where both sides are the same expression.
+    """
+    left = columns.evaluate(previous)
+    right = left if plain(previous) == plain(next_) else columns.evaluate(next_)
     if left.type != right.type and (pa.types.is_timestamp(left.type) or pa.types.is_timestamp(right.type)):
         left, right = instants_alike(left, right)
-    for side in (left, right):
+    for side in (left,) if right is left else (left, right):
+        if pa.types.is_floating(side.type):
+            continue
         if attribute_type(side.type) is AttributeType.TEXT:
             raise Surprise("text is compared by its order")
         if pa.types.is_decimal(side.type) or not are_plain(side):
             raise Surprise("numbers of more than 62 bits are compared")
-    codes, _ = encode_together(left, right)
-    return codes[0], codes[1]
+    codes, _ = encode_together(*((left,) if right is left else (left, right)))
+    return codes[0], codes[-1]
 
 
 @dataclass(slots=True)

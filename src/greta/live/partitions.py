@@ -11,15 +11,49 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from greta.engine.blobs import from_bytes, to_bytes
+from greta.engine.frames import Stream
 from greta.engine.stream_jobs import StreamJob
 from greta.kernels.layout import NOTHING
 from greta.kernels.runs import INSTANCE_COLUMNS, LAST, PLACE, SORTED
-from greta.live.keys import key_column, values_of
+from greta.live.keys import key_column, keys_of, values_of
+from greta.live.numbering import Lookup
 
 Int = NDArray[np.int64]
 _NEVER = -(2**62)
 _STORED = ("rows", "base", "last", "own_last", "required", "barriers", "instances", "instance")
 """Arrays that are stored as they are."""
+
+
+@dataclass(slots=True)
+class Groups:
+    """Numbers of groups that have partitions."""
+
+    numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    names: list[tuple[Any, ...]] = field(default_factory=list)
+    """Per number: what the group agrees on."""
+    members: list[int] = field(default_factory=list)
+    """Per number: how many partitions."""
+    unused: list[int] = field(default_factory=list)
+
+    def join(self, name: tuple[Any, ...]) -> int:
+        """The number of a group, which a partition is in from now on."""
+        number = self.numbers.get(name)
+        if number is None:
+            if not self.unused:
+                self.unused.append(len(self.names))
+                self.names.append(name)
+                self.members.append(0)
+            number = self.numbers[name] = self.unused.pop()
+            self.names[number] = name
+        self.members[number] += 1
+        return number
+
+    def leave(self, number: int) -> None:
+        """Note that a partition of a group is no more."""
+        self.members[number] -= 1
+        if not self.members[number]:
+            del self.numbers[self.names[number]]
+            self.unused.append(number)
 
 
 @dataclass(slots=True)
@@ -43,11 +77,20 @@ class Partitions:
     of_key: dict[tuple[Any, ...], int] = field(default_factory=dict)
     """What events agree on → number."""
     key: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    names: NDArray[np.object_] = field(default_factory=lambda: np.empty(0, dtype=object))
+    """Per number the same, for looking up many."""
     parts: dict[tuple[Any, ...], dict[Any, int]] = field(default_factory=dict)
     """Common key → value of the scope (None: trends that have not met it) → number; empty where there is no scope."""
+    grouping: tuple[int, ...] = ()
+    """The places of GROUP-BY attributes in keys."""
+    groups: Groups = field(default_factory=Groups)
+    group: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Per partition: the number of its group."""
     of_place: dict[tuple[int, ...], int] = field(default_factory=dict)
     """(order, partition, codes of the equalities…) → instance."""
     place: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    lookup: Lookup = field(init=False)
+    """Numbers by the codes of what events agree on; of some partitions, since those of a scope have none."""
     rows: NDArray[np.float64] = field(init=False)
     """[partition, slot and lane]: results of its open windows."""
     base: Int = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -64,9 +107,14 @@ class Partitions:
     """[instance, column]: what the kernels know of it."""
     unused_partitions: list[int] = field(default_factory=list)
     unused_instances: list[int] = field(default_factory=list)
+    touched: list[Int] | None = field(init=False, default=None)
+    """Numbers of partitions that events have come for, where somebody asks for them."""
+    _numbers: Int | None = field(init=False, default=None)
+    """Those of all partitions, once they were asked for."""
 
     def __post_init__(self) -> None:
         self.rows = np.empty((0, self.words))
+        self.lookup = Lookup(len(self.agreed))
         self.instances = np.empty((0, len(self.keyed)), dtype=np.int64)
         self.barriers = np.empty((0, self.negatives), dtype=np.int64)
 
@@ -79,6 +127,39 @@ class Partitions:
         found = np.array([known[key] if key in known else self._open(key, window) for key in keys], dtype=np.int64)
         self.last[found] = np.maximum(self.last[found], last)
         return found
+
+    def _known(self, job: StreamJob, stream: Stream, rows: Int) -> Int:
+        """The number of the partition of each of some events, -1 where there is none."""
+        codes, found = self._found(stream, rows)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            keys = keys_of(job, stream.columns.table.take(pa.array(rows[new])))
+            found[new] = [self.of_key.get(key, -1) for key in keys]
+            new = new[found[new] >= 0]
+            self.lookup.put(codes[:, new], found[new])
+        return found
+
+    def numbers_of(self, job: StreamJob, stream: Stream, rows: Int, window: int, last: int) -> Int:
+        """As ``numbers``, by an event of each partition: only keys that were not met before are read."""
+        codes, found = self._found(stream, rows)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            keys = keys_of(job, stream.columns.table.take(pa.array(rows[new])))
+            found[new] = self.numbers(keys, window, last)
+            self.lookup.put(codes[:, new], found[new])
+        self.last[found] = np.maximum(self.last[found], last)
+        self._touch(found)
+        return found
+
+    def _touch(self, numbers: Int) -> None:
+        if self.touched is not None:
+            self.touched.append(numbers)
+
+    def _found(self, stream: Stream, rows: Int) -> tuple[Int, Int]:
+        """(codes of events' keys, numbers of their partitions where these were met with the same codes before)"""
+        parts = [part[rows] for part in stream.keys.parts]
+        codes = np.stack(parts) if parts else np.zeros((0, len(rows)), dtype=np.int64)
+        return codes, self.lookup.find(codes)
 
     def _open(self, key: tuple[Any, ...], window: int) -> int:
         if not self.unused_partitions:
@@ -93,15 +174,23 @@ class Partitions:
         return at
 
     def _name(self, key: tuple[Any, ...], at: int) -> None:
-        self.of_key[key], self.key[at] = at, key
+        self.of_key[key], self.key[at], self.names[at] = at, key, key
+        self.group[at] = self.groups.join(tuple(key[place] for place in self.grouping))
+        self._numbers = None
         if self.scoped:
             self.parts.setdefault(key[:-1], {})[key[-1]] = at
 
-    def alike(self, common: tuple[Any, ...]) -> Iterable[int]:
-        """The partitions of a common key: all its parts, where there is a scope."""
-        if self.scoped:
-            return self.parts.get(common, {}).values()
-        return [self.of_key[common]] if common in self.of_key else []
+    def alike(self, job: StreamJob, stream: Stream, rows: Int) -> tuple[Int, Int]:
+        """(place in rows, number) of partitions with the common keys of some events; of all parts, where there are."""
+        if not self.scoped:
+            numbers = self._known(job, stream, rows)
+            there = np.flatnonzero(numbers >= 0)
+            self._touch(numbers[there])
+            return there, numbers[there]
+        keys = keys_of(job, stream.columns.table.take(pa.array(rows)))
+        pairs = [(at, number) for at, key in enumerate(keys) for number in self.parts.get(key, {}).values()]
+        each, numbers = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return each, numbers
 
     def stale(self, window: int) -> tuple[Int, Int]:
         """(parts, their instances) whose value no window from this one on has an event of: they are as one without."""
@@ -142,6 +231,7 @@ class Partitions:
         self.base, self.last = _longer(self.base, size), _longer(self.last, size)
         self.own_last, self.required = _longer(self.own_last, size), _longer(self.required, size)
         self.last[had:] = _NEVER
+        self.group, self.names = _longer(self.group, size), _longer(self.names, size)
         self.instances, self.barriers = _longer(self.instances, size), _longer(self.barriers, size)
 
     def _new_instance(self, order: int, place: tuple[int, ...]) -> int:
@@ -186,7 +276,9 @@ class Partitions:
 
     def all_numbers(self) -> Int:
         """The numbers of all partitions."""
-        return np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        if self._numbers is None:
+            self._numbers = np.fromiter(self.key, dtype=np.int64, count=len(self.key))
+        return self._numbers
 
     def keys(self, job: StreamJob) -> pa.Table:
         """What events agree on, a row per partition in the order of ``all_numbers``."""
@@ -214,6 +306,7 @@ class Partitions:
         """Go on from what ``arrays`` gave."""
         for name in _STORED:
             setattr(self, name, arrays[name])
+        self.group, self.names = np.empty(len(self.base), dtype=np.int64), np.empty(len(self.base), dtype=object)
         keys = values_of(self.agreed, from_bytes(arrays["keys"].tobytes()))
         for number, key in zip(arrays["numbers"].tolist(), keys, strict=True):
             self._name(key, number)
@@ -240,9 +333,12 @@ class Partitions:
 
     def forget(self, partitions: Int, instances: Int) -> None:
         """Give numbers back; what the kernels keep of the instances must be released already."""
+        self.lookup.forget(partitions)
+        self._numbers = None
         for at in partitions.tolist():
-            key = self.key.pop(at)
+            key, self.names[at] = self.key.pop(at), None
             del self.of_key[key]
+            self.groups.leave(int(self.group[at]))
             self.unused_partitions.append(at)
             if self.scoped:
                 parts = self.parts[key[:-1]]

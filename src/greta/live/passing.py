@@ -25,7 +25,6 @@ from greta.kernels.passing import COUNT, SHORT, UNUSED, Slices, Vertices, end_ma
 from greta.lang.nodes import Semantics
 from greta.live.edges import NEVER, Latest
 from greta.live.graphs import Graph, Reading
-from greta.live.keys import keys_of
 from greta.live.news import LiveArrays, graph_frame, match_all
 from greta.live.orders import Surprise
 from greta.live.partitions import Partitions
@@ -69,7 +68,9 @@ class PassingGraph(Graph):
     def __post_init__(self) -> None:
         empty = self._results()
         negatives = len(self.program.template.negatives)
-        self.partitions = Partitions(len(empty), empty, (), (), negatives, self.program.agreed)
+        self.partitions = Partitions(
+            len(empty), empty, (), (), negatives, self.program.agreed, grouping=self.program.grouping
+        )
         self.store, self.maxima = self._arena(0)
         none, sides = np.empty(0, dtype=np.int64), self.program.edges.sides
         flags, lanes = np.empty(0, dtype=np.uint8), np.zeros((sides, self.program.width), dtype=np.uint8)
@@ -112,7 +113,7 @@ class PassingGraph(Graph):
         if self.carried is not None:
             carried = self.carried.num_rows
             table = pa.concat_tables([self.carried, table]).combine_chunks()
-        stream = Stream.of(program.job, table)
+        stream = Stream.of(program.job, self._prepared(table))
         frame = graph_frame(program, stream, self._rule.ends == CONTIGUOUS)
         times = stream.time[carried:]
         if self.origin is None:
@@ -125,8 +126,8 @@ class PassingGraph(Graph):
         used = np.flatnonzero(begin < frame.offsets[1:])
         window = max(self.first, program.first_window(int(times[0])))
         last = 0 if program.slide == ENDLESS else int(times[-1]) // program.slide
-        examples = table.take(pa.array(stream.keys.example[frame.common[used]]))
-        numbers = self.partitions.numbers(keys_of(program.job, examples), window, last)
+        examples = stream.keys.example[frame.common[used]]
+        numbers = self.partitions.numbers_of(program.job, stream, examples, window, last)
         self._make_room(0)
         self._point_to(frame.rows, table.num_rows)
         known = np.full((len(frame.offsets) - 1, self.partitions.negatives), NEVER)

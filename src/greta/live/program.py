@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ ENDLESS = 2**62
 """The length of a window that does not end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """What stays the same from push to push, of a query or of a NOT within it."""
 
@@ -81,12 +82,17 @@ class Program:
         program = _program(job, template, flow, windows, lowest, sides)
         return replace(program, checked=tuple(checked), scope=scope)
 
-    @property
+    @cached_property
     def agreed(self) -> tuple[str, ...]:
         """The attributes that keys of partitions have values of, at last that of a scope: None for the part without."""
         return self.job.common if self.scope is None else (*self.job.common, self.scope.attribute)
 
-    @property
+    @cached_property
+    def grouping(self) -> tuple[int, ...]:
+        """The places of GROUP-BY attributes in keys; of a NOT, those that its events agree on."""
+        return tuple(self.agreed.index(name) for name in self.job.plan.group if name in self.agreed)
+
+    @cached_property
     def keeps_events(self) -> bool:
         """Whether windows may have to be computed from their events after all."""
         counts = all(isinstance(measure, Trends | Events) for measure in self.job.plan.measures)
@@ -98,17 +104,17 @@ class Program:
         totals = totals and self.scope is None
         return not (counts and totals and self.job.numbers == "double" and not self.job.plan.needs_magnitudes)
 
-    @property
+    @cached_property
     def timed(self) -> bool:
         """Whether lengths of time are added up, or starts of matches compared, as doubles."""
         return any(isinstance(weight, Weight) and weight.seconds for weight in self.weights) or self.lasting
 
-    @property
+    @cached_property
     def lasting(self) -> bool:
         """Whether a NOT's matches may have several events."""
         return any(inner is not None for inner in self.inner)
 
-    @property
+    @cached_property
     def has_trees(self) -> bool:
         """Whether a batch has trees for all that is kept vertex by vertex here."""
         listed = [order for order in self.ways.order if order[LISTED]]

@@ -45,6 +45,7 @@ class OpenQueries:
         """The windows have all events before this, and those that ended here have been returned."""
         self.due = _NEVER
         """The earliest watermark at which a window may end."""
+        self._no_events = [job.schema.empty_table() for job in self.jobs]
         self._room = min((2**63 - sum(job.windows) for job in self.jobs if job.plan.window), default=2**63)
 
     def _schema(self) -> pa.Schema:
@@ -113,7 +114,7 @@ class OpenQueries:
 
     def _relevant(self, ready: tuple[pa.Table, Int] | None) -> list[pa.Table]:
         if ready is None:
-            return [job.schema.empty_table() for job in self.jobs]
+            return self._no_events
         return [relevant(job, ready[0])[0] for job in self.jobs]
 
     def _answer(self, closed: Sequence[pa.Table], changes: Sequence[pa.Table] | None) -> pa.Table:
@@ -121,11 +122,11 @@ class OpenQueries:
         parts = []
         labels: Sequence[Label | None] = self._labels or [None]
         for at, (label, job, final) in enumerate(zip(labels, self.jobs, closed, strict=True)):
-            with naming(label):
-                if final.num_rows:
-                    parts.append(self._spread(job.finish(final), label, final=True))
-                if changes is not None and changes[at].num_rows:
-                    parts.append(self._spread(job.finish(changes[at]), label, final=False))
+            tables = [(final, True), *([(changes[at], False)] if changes is not None else [])]
+            for table, is_final in tables:
+                if table.num_rows:
+                    with naming(label):
+                        parts.append(self._spread(job.finish(table), label, final=is_final))
         return pa.concat_tables(parts) if parts else self.nothing
 
     def _spread(self, rows: pa.Table, label: Label | None, *, final: bool) -> pa.Table:
@@ -151,5 +152,7 @@ def _by_window(rows: pa.Table) -> pa.Table:
     starts = rows.column("window_start")
     if rows.num_rows < 2 or starts.null_count:
         return rows
-    order = np.argsort(contiguous(starts).to_numpy(zero_copy_only=False), kind="stable")
-    return rows.take(pa.array(order))
+    times = contiguous(starts).to_numpy(zero_copy_only=False)
+    if (times[1:] >= times[:-1]).all():
+        return rows
+    return rows.take(pa.array(np.argsort(times, kind="stable")))

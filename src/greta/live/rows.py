@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,16 +41,17 @@ def partial_rows(program: Program, readings: list[Reading], kept: Kept | None) -
         if beyond.any():
             assert kept is not None
             # Events tell their common key alone, so all of its parts are computed again.
-            common = {at: key[: len(program.job.common)] for at, key in reading.keys.items()}
+            places = len(program.job.common)
+            common = {at: key[:places] for at, key in zip(reading.partition.tolist(), reading.key, strict=True)}
             keys = {common[at] for at in reading.partition[beyond].tolist()}
             again = np.array([at for at, key in common.items() if key in keys], dtype=np.int64)
             first, last = int(reading.window.min()), int(reading.window.max()) + 1
             rows = kept.partials(first, last, list(keys))
             # Of groups that were not read as a whole, what was computed from events would be a part.
             tables.append(among(rows, _cells(program, reading), cell_of(program.job)))
-            reading = reading.without(again)
+            reading = reading.only(~np.isin(reading.partition, again))
         tables.append(_partials(program, reading))
-    return pa.concat_tables(tables) if tables else program.job.partial_schema.empty_table()
+    return pa.concat_tables(tables) if tables else program.job.no_partials
 
 
 def are_beyond(program: Program, reading: Reading) -> NDArray[np.bool_]:
@@ -82,10 +84,10 @@ def _partials(program: Program, reading: Reading) -> pa.Table:
 def _written(program: Program, reading: Reading, values: Values) -> pa.Table:
     """Partial rows of the groups and windows of a reading, with these values."""
     job, plan = program.job, program.job.plan
-    group, groups = reading.groups([program.agreed.index(name) for name in plan.group])
-    merged = merge([Merged(group, reading.window, values.adds, values.maxes)])
+    merged = merge([Merged(reading.group, reading.window, values.adds, values.maxes)])
     attributes = {
-        name: key_column([key[at] for key in groups], job.schema.field(name).type) for at, name in enumerate(plan.group)
+        name: key_column([group[at] for group in reading.groups], job.schema.field(name).type)
+        for at, name in enumerate(plan.group)
     }
     ways = {
         at: _decoder(job.schema.field(measure.compared).type)
@@ -98,7 +100,7 @@ def _written(program: Program, reading: Reading, values: Values) -> pa.Table:
 def _cells(program: Program, reading: Reading) -> pa.Table:
     """The groups and windows of a reading, as partial rows without values."""
     values = np.zeros_like(reading.values)
-    nothing = Reading(reading.partition, reading.window, values, reading.keys)
+    nothing = replace(reading, values=values)
     return _written(program, nothing, _values(program, nothing, 0))
 
 

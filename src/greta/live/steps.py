@@ -41,7 +41,7 @@ from greta.live.choice import new_graph, why_not
 from greta.live.chunks import NEVER, ChunkCache, GraphNote, Index, Store, StoredChunks, StoredPiece
 from greta.live.frozen import copied, freeze, thaw
 from greta.live.graphs import Graph
-from greta.live.kept import Kept
+from greta.live.kept import Kept, Pieces
 from greta.live.orders import Surprise
 from greta.live.program import Program
 from greta.live.rows import partial_rows
@@ -310,7 +310,7 @@ class _Bucket:
     def _kept(self, first: int) -> Kept:
         """The events, for windows from ``first`` on."""
         pieces = (StoredPiece(self.chunks, chunk) for chunk in sorted(self.index.chunks, key=lambda chunk: chunk.low))
-        kept = Kept(self.job, first, tuple(pieces))
+        kept = Kept(self.job, first, Pieces(pieces))
         for table in self.chunks.arrived:
             kept = kept.with_(table)
         return kept

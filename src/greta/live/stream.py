@@ -132,13 +132,13 @@ class Stream:
                 if row is not None:
                     return self._push_row(*row)
             events = [events]
-        table = to_table(events)
         if self._bound is None:
-            if not table.num_columns:
-                return table
-            return self._push_first(table)
+            table = to_table(events)
+            return self._push_first(table) if table.num_columns else table
         columns, queries = self._bound
-        table = columns.fit(table)
+        table = columns.known(events)
+        if table is None:
+            table = columns.fit(to_table(events))
         times = columns.clock.read(table.column(self.options.time), self.options.time)
         queries.require_room(furthest_from_zero(times))
         return self._push_table(table, times)

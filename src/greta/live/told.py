@@ -11,7 +11,6 @@ at the root of a tree (``greta.live.sums``), and changing one costs the logarith
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greta.live.graphs import Graph, Reading
+from greta.live.partitions import Partitions
 from greta.live.program import Program
 from greta.live.rows import EXACT, are_beyond
 from greta.live.sums import Shape, Sums
@@ -38,8 +38,8 @@ class Told:
     """
 
     program: Program
-    touched: set[Key] = field(default_factory=set)
-    """Partitions with events since the last time."""
+    partitions: Partitions | None = None
+    """Those of the graph that was asked last."""
     rows: dict[Key, tuple[int, Double]] = field(default_factory=dict)
     """Where each partition is a group: the window of its first lane, and its values as they were told."""
     sums: dict[Key, Sums] = field(default_factory=dict)
@@ -74,21 +74,13 @@ class Told:
         """Size of what was told."""
         return sum(row.nbytes for _, row in self.rows.values()) + sum(one.nodes.nbytes for one in self.sums.values())
 
-    def touch(self, keys: Iterable[Key]) -> None:
-        """Note that events of these partitions have come."""
-        self.touched.update(keys)
-
     def changes(self, graph: Graph) -> list[Reading]:
         """The results of groups that have changed since the last time; from now on these are what was told."""
-        known = graph.partitions.of_key
         self._let_go(graph)
-        # Where some variables alone agree on an attribute, events are in partitions that they do not name.
-        touched = known if self.program.job.plan.partitioning.scopes else self.touched
-        pairs = sorted((known[key], key) for key in touched if key in known)
-        self.touched.clear()
-        if not pairs:
+        numbers = self._touched(graph.partitions)
+        if not len(numbers):
             return []
-        numbers, keys = np.array([number for number, _ in pairs]), [key for _, key in pairs]
+        keys = [graph.partitions.key[number] for number in numbers.tolist()]
         reading = graph.read(*graph.open_range(numbers), numbers)
         row = np.searchsorted(numbers, reading.partition)
         now = np.tile(self.shape.empty, (len(keys), 1))
@@ -100,6 +92,17 @@ class Told:
         for key, one in zip(keys, now, strict=True):
             self.rows[key] = graph.base, one.copy()
         return [reading.only(changed)]
+
+    def _touched(self, partitions: Partitions) -> Int:
+        """The numbers of partitions with events since the last time, ascending."""
+        touched, partitions.touched = partitions.touched, []
+        asked, self.partitions = self.partitions, partitions
+        # Where some variables alone agree on an attribute, events are in partitions that they do not name.
+        if touched is None or asked is not partitions or self.program.job.plan.partitioning.scopes:
+            return np.sort(partitions.all_numbers())
+        numbers = np.unique(np.concatenate(touched)) if touched else np.empty(0, dtype=np.int64)
+        # What has been given back may be among them.
+        return numbers[np.isin(numbers, partitions.all_numbers())]
 
     def _differ(self, keys: list[Key], row: Int, reading: Reading) -> NDArray[np.bool_]:
         """Which windows of partitions are not as they were told, or were not told of."""
@@ -129,13 +132,15 @@ class Told:
             values.append(found)
         every = np.zeros((sum(map(len, lanes)), 1, self.program.slots.adds + self.program.slots.maxes))
         every[:, 0, self.columns] = np.concatenate(values)
-        examples = {at: keys[rows[0]] for at, rows in enumerate(rows_of.values())}
-        reading = Reading(np.concatenate(group), np.concatenate(lanes) + graph.base, every, examples)
+        of_row = np.concatenate(group)
+        examples = np.fromiter((keys[rows[0]] for rows in rows_of.values()), dtype=object, count=len(rows_of))
+        windows = np.concatenate(lanes) + graph.base
+        reading = Reading(of_row, windows, every, examples[of_row], of_row, list(rows_of))
         beyond = are_beyond(self.program, reading)
         if not beyond.any():
             return [reading]
         names = list(rows_of)
-        apart = [self._apart(graph, names[at], reading, beyond & (reading.partition == at)) for at in examples]
+        apart = [self._apart(graph, names[at], reading, beyond & (reading.partition == at)) for at in range(len(names))]
         return [reading.only(~beyond), *apart]
 
     def _apart(self, graph: Graph, name: Key, reading: Reading, cells: NDArray[np.bool_]) -> Reading:

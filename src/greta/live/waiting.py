@@ -59,7 +59,8 @@ def _joined(pieces: tuple[tuple[pa.Table, Int], ...]) -> tuple[pa.Table, Int]:
     if len(pieces) == 1:
         return pieces[0]
     tables, times = zip(*pieces, strict=True)
-    return _in_order(pa.concat_tables(tables), np.concatenate(times))
+    # In one piece: all that follows would put each column together for itself.
+    return _in_order(pa.concat_tables(tables).combine_chunks(), np.concatenate(times))
 
 
 def _in_order(table: pa.Table, times: Int) -> tuple[pa.Table, Int]:

@@ -112,10 +112,10 @@ def arrive_column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArra
 
 
 def _by_bucket(job: StreamJob, table: pa.Table, parts: Int) -> Iterator[tuple[int, pa.Table]]:
-    kept, rows = relevant(job, table)
+    kept, keep = relevant(job, table)
     if not kept.num_rows:
         return
-    parts = parts[rows]
+    parts = parts[keep]
     order = order_by_part(parts)
     parts = parts[order]
     ordered = kept.take(pa.array(order)) if parts[0] != parts[-1] else kept
