@@ -29,6 +29,7 @@ LONG = (
     *("join_small_ones", "exact-auto", "exact-graph", "double-graph"),
     *("counts_are_exact_beyond_doubles", "hard_patterns_end", "drawn_without_overlaps", "graph-exact"),
     *("planner_folds_agree", "query_prints_back", "are_put_together", "logarithms_and_ratios", "flat_lists"),
+    *("on_two_events_agree", "of_having_agree", "on_a_value_and_a_constant_agree", "of_two_events_are_exact"),
 )
 """What takes many seconds each on kernels that are plain Python; and worked cases, of which each runs once."""
 LEFT_OUT = ("--ignore", "tests/engine/test_every_door.py", "--ignore", "tests/engine/test_kernels.py")

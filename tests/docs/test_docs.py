@@ -16,6 +16,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from pathlib import Path
 import pytest
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser
+
+from greta.cli import main
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -89,6 +92,20 @@ class Session:
         )
         assert ran.returncode == 0, f"line {block.example.line}:\n{ran.stdout}{ran.stderr}"
         return ran.stdout
+
+
+class SparkPage(Session):
+    """Runs a block that is one ``greta`` command in this process, too: another one would start another Java."""
+
+    def shell(self, block: Block) -> str:
+        name, *arguments = shlex.split(block.source.replace("\\\n", " "))
+        if name != "greta" or {"|", ">", "&&"} & set(arguments):
+            return super().shell(block)
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert not left.value.code, f"line {block.example.line}:\n{printed.getvalue()}"
+        return printed.getvalue()
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -169,7 +186,7 @@ def check_alone(directory: Path, page: Path) -> None:
     shutil.copytree(ROOT / "examples", directory / "examples")
     os.chdir(directory)
     try:
-        check(Session(directory), page, spark=True)
+        check(SparkPage(directory), page, spark=True)
     finally:
         if (session := SparkSession.getActiveSession()) is not None:
             session.stop()

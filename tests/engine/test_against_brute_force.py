@@ -81,6 +81,7 @@ PLAINEST = [
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 @pytest.mark.parametrize("query", PLAINEST)
+@examples(40)
 @given(case=cases())
 def test_counts_alone_without_edge_predicates_agree_with_brute_force(query: str, numbers: Any, case: Case) -> None:
     check(Case(query, case.events), numbers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -66,16 +67,32 @@ def query_of(pattern: str, where: str, semantics: str, windows: str = WINDOWS) -
     return f"RETURN COUNT(*), COUNT(A), MIN(A.x) {selected} WHERE {conditions} {windows}"
 
 
-@pytest.mark.parametrize("semantics", [ANY, NEXT, "contiguous"])
+SELECTIONS = (ANY, NEXT, "contiguous")
+ALL_WINDOWS = (WINDOWS, "WITHIN 10 seconds", "")
+
+
+def check_pushes(pattern: str, where: str, semantics: str, windows: str) -> None:
+    events = trades(400)
+    query = query_of(pattern, where, semantics, windows)
+    batch = as_a_bag(greta.aggregate(events, query).to_pylist())
+    for piece in (7, 400):
+        assert as_a_bag(rows_of(query, events, piece)) == batch, query
+
+
+@pytest.mark.parametrize("semantics", SELECTIONS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pushes_of_any_size_give_the_rows_of_a_batch(pattern: str, semantics: str) -> None:
-    events = trades(400)
-    for where in WHERE:
-        for windows in (WINDOWS, "WITHIN 10 seconds", ""):
-            query = query_of(pattern, where, semantics, windows)
-            batch = as_a_bag(greta.aggregate(events, query).to_pylist())
-            for piece in (7, 400):
-                assert as_a_bag(rows_of(query, events, piece)) == batch, query
+    # Every pattern meets every condition in all windows, in each of them under another selection.
+    for place, where in enumerate(WHERE, SELECTIONS.index(semantics)):
+        check_pushes(pattern, where, semantics, ALL_WINDOWS[place % 3])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("semantics", SELECTIONS)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pushes_give_the_rows_of_a_batch_under_all_selections_and_windows(pattern: str, semantics: str) -> None:
+    for where, windows in product(WHERE, ALL_WINDOWS):
+        check_pushes(pattern, where, semantics, windows)
 
 
 @pytest.mark.parametrize("numbers", ["double", "exact"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -103,20 +104,29 @@ def test_many_random_streams_that_are_online_give_the_rows_of_the_batch() -> Non
     check_online(range(1_000, 26_000))
 
 
-@pytest.mark.parametrize("make", ENGINES)
-@pytest.mark.parametrize("numbers", ["double", "exact"])
-@pytest.mark.parametrize("part", range(4))
-def test_worked_cases_come_out_of_a_stream_that_is_restored_after_every_push(
-    part: int, numbers: Any, make: Make
-) -> None:
-    draw = random.Random(part)
-    # What is chosen answers all of them; windows at their close every third.
-    for case in CASES[part :: 4 if make is windows_for else 12]:
+def check_worked(worked: list[dict[str, Any]], number_modes: tuple[Any, ...], make: Make, seed: int) -> None:
+    """Stream the cases, each in the next of the number modes, with a restore after every push."""
+    draw = random.Random(seed)
+    for case, numbers in zip(worked, cycle(number_modes), strict=False):
         events = pa.Table.from_pylist(case["events"])
         batch = greta.aggregate(events, case["query"], numbers=numbers).to_pylist()
         lateness = draw.choice((0, 1, 3, 10))
         rows = streamed(case["query"], events, lateness, make, draw, restore=True, numbers=numbers)
         assert as_a_bag(rows) == as_a_bag(batch), case["name"]
+
+
+@pytest.mark.parametrize("make", ENGINES)
+@pytest.mark.parametrize("part", range(4))
+def test_worked_cases_come_out_of_a_stream_that_is_restored_after_every_push(part: int, make: Make) -> None:
+    # What is chosen answers all of them; windows at their close every third.
+    check_worked(CASES[part :: 4 if make is windows_for else 12], ("double", "exact"), make, part)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", ENGINES)
+@pytest.mark.parametrize("numbers", ["double", "exact"])
+def test_all_worked_cases_come_out_of_a_restored_stream_in_both_number_modes(numbers: Any, make: Make) -> None:
+    check_worked(CASES, (numbers,), make, 4)
 
 
 FALLING = """

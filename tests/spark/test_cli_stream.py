@@ -296,7 +296,7 @@ def test_a_full_disk_is_said_clearly_and_the_stream_goes_on_once_there_is_room(
     table = trades(600, seed=24)
     with small_disk(tmp_path / "disk", "2m") as disk:
         stream = Stream(tmp_path, table.schema)
-        parts = random_parts(table, 6, random.Random(24))
+        parts = random_parts(table, 4, random.Random(24))
         stream.add(*parts[:2])
         arguments = [str(disk / "checkpoint") if part == stream.checkpoint else part for part in command(stream)[4:]]
         assert inside(*arguments) == 0

@@ -31,6 +31,7 @@ print(len(rows), directory.parent, len(list(directory.glob(".*.sock"))) > 0)
 """
 
 
+@pytest.mark.slow  # a session inside spark-submit shows the same (test_settings.py)
 def test_sockets_are_gone_with_the_process() -> None:
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         command = [sys.executable, "-c", ONE_TASK]

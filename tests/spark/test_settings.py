@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,15 @@ CHANGES = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 SUBMITTED = """\
+from pathlib import Path
 import greta.spark
 spark = greta.spark.session(spark_sql_shuffle_partitions="5", **{"spark.sql.catalog.my_catalog": "x"})
 names = ("spark.master", "spark.ui.port", "spark.sql.shuffle.partitions", "spark.sql.session.timeZone",
          "spark.driver.memory", "spark.sql.catalog.my_catalog")
 print("set:", *(spark.conf.get(name) for name in names))
-spark.stop()
+rows = spark.range(3).mapInArrow(lambda batches: batches, "id BIGINT").collect()
+sockets = Path(spark.conf.get("spark.python.unix.domain.socket.dir"))
+print("sockets:", len(rows), sockets.parent, len(list(sockets.glob(".*.sock"))) > 0)
 """
 
 
@@ -58,7 +62,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path: Path) -> None:
+def test_a_session_inside_spark_submit_has_its_master_and_its_settings_and_leaves_no_socket(tmp_path: Path) -> None:
     import pyspark
 
     from greta.spark.sessions.java import java_home
@@ -76,9 +80,14 @@ def test_a_session_inside_spark_submit_has_its_master_and_its_settings(tmp_path:
         "JAVA_HOME": str(java_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    told = next((line for line in done.stdout.splitlines() if line.startswith("set:")), done.stderr[-2000:])
-    assert told.split()[1:] == ["local[1]", "0", "5", "Asia/Kathmandu", "700m", "x"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        environment["TMPDIR"] = short
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        told = dict(line.split(": ", 1) for line in done.stdout.splitlines() if line.startswith(("set:", "sockets:")))
+        assert set(told) == {"set", "sockets"}, done.stderr[-2000:]
+        assert told["set"].split() == ["local[1]", "0", "5", "Asia/Kathmandu", "700m", "x"]
+        assert told["sockets"].split() == ["3", short, "True"]
+        assert not list(Path(short).glob("greta-*"))
 
 
 @pytest.mark.spark

@@ -231,14 +231,11 @@ def test_a_restart_goes_on_where_the_stream_ended(spark: SparkSession, stream: S
     table = trades(300, seed=4)
     for low in (0, 100, 200):
         stream.add(table.slice(low, 100))
+        if low == 200:
+            stream.flush()
         stream.run(
             aggregate_stream(stream.read(spark), FALLING, lateness="0 seconds", buckets=2, checkpoint=stream.checkpoint)
         )
-    stream.flush()
-    # Another HAVING and other aggregates can be computed from the same state.
-    stream.run(
-        aggregate_stream(stream.read(spark), FALLING, lateness="0 seconds", buckets=2, checkpoint=stream.checkpoint)
-    )
     assert comparable(stream.rows(spark)) == batch(table, FALLING)
 
 

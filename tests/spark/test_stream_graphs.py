@@ -53,7 +53,7 @@ def test_files_that_are_damaged_between_micro_batches_change_no_row_and_go_with_
     query: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     # The first micro-batch fills a window; each of the others is a twentieth of one, so that graphs pay.
-    tables = [trades(0, 61), *(trades(second, second + 3) for second in range(61, 82, 3))]
+    tables = [trades(0, 61), *(trades(second, second + 3) for second in range(61, 73, 3))]
     stream = Stream(tmp_path, tables[0].schema)
     stream.add(*tables)
     stream.flush()

@@ -3,6 +3,7 @@
 import os
 import statistics
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,8 +17,11 @@ from support import soak as budget
 from support.spark_streams import figures
 
 pytest.importorskip("pyspark")
+from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = pytest.mark.spark
+
+ROWS_OF_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 QUERY = """\
 RETURN sector, COUNT(*) AS trends
@@ -102,6 +106,16 @@ def soak(place: Path, minutes: float, rate: int) -> None:
     assert max(last) <= 1.25 * max(middle)
 
 
+@pytest.fixture
+def long_batches(spark: SparkSession) -> Iterator[None]:
+    """Arrow batches of as many rows as users have them: other tests have seven, for the seams."""
+    few = spark.conf.get(ROWS_OF_A_BATCH)
+    spark.conf.set(ROWS_OF_A_BATCH, "10000")
+    yield
+    spark.conf.set(ROWS_OF_A_BATCH, few)
+
+
+@pytest.mark.usefixtures("long_batches")
 def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> None:
     soak(tmp_path, minutes=2.5, rate=2_000)
 
@@ -109,6 +123,7 @@ def test_state_and_memory_are_flat_after_the_first_window(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.timeout(0)
+@pytest.mark.usefixtures("long_batches")
 def test_state_and_memory_are_flat_over_an_hour_of_event_time(tmp_path: Path) -> None:
     # As many minutes of event time as the share of the budget has quarters of a minute.
     minutes = min(budget.STREAM_MINUTES, max(4.0, budget.seconds("stream") / 15))

@@ -16,6 +16,8 @@ EVENTS: list[dict[str, Any]] = [
     {"type": kind, "time": float(time), "x": float(time), "y": float(-time), "g": "g"}
     for time, kind in enumerate(("A", "B", "A", "A", "C", "A"))
 ]
+MANY: list[dict[str, Any]] = [{"type": "A", "time": time, "x": time, "y": -time} for time in range(80)]
+"""With trends beyond all integers of 64 bits: exact numbers have more words."""
 SLIDING = "WITHIN 4 seconds SLIDE 1 second"
 PATTERNS = (
     "A+ WHERE A.x < NEXT(A).x AND A.y > NEXT(A).y",
@@ -26,6 +28,12 @@ PATTERNS = (
     "A+ SEMANTICS skip-till-next-match MAXIMAL",
     "SEQ(A+, B) SEMANTICS contiguous",
 )
+OF_MANY = (
+    "A+",
+    "A+ WHERE A.x < NEXT(A).x AND A.y > NEXT(A).y",
+    "(A OR A X)+ SEMANTICS skip-till-next-match",
+)
+PAIRS = "RETURN SUM(A.x) PATTERN A+ AND SEQ(A, B) SEMANTICS skip-till-next-match"
 
 
 def main(numbers: Any) -> None:
@@ -39,6 +47,11 @@ def main(numbers: Any) -> None:
                 stream = greta.stream(f"RETURN COUNT(*) PATTERN {pattern} {SLIDING}")
                 stream.push(EVENTS)
                 stream.close()
+        if numbers == "double":
+            greta.aggregate(EVENTS, PAIRS)
+        else:
+            for pattern in OF_MANY:
+                greta.aggregate(MANY, f"RETURN COUNT(*) PATTERN {pattern}", numbers=numbers)
     print(f"greta: what else the tests need is ready in {numbers} numbers, {monotonic() - began:.0f} s", flush=True)
 
 
