@@ -3,7 +3,7 @@
 The four newest runs of about one length become one; long ones wait until there is leisure for it, so that not all
 partitions merge theirs while somebody waits for one row. Each row of it is a sum of one row per run, nothing is ever
 subtracted, and the largest instead of the sum is found in the same way. Equal codes share a row. Merging leaves out
-what no open window holds; so does copying a run half of whose windows are closed.
+what no open window holds; so does copying a run two fifths of whose windows are closed.
 
 A run has a block with its codes, the last window of each row, and the places of its pages, which hold the rows. Its
 first lane is a window of its own, however many windows have closed since.
@@ -153,7 +153,7 @@ def _length_class(rows: int) -> int:
 
 @inner
 def merge_runs(heap: Heap, instance: int, base: int) -> None:
-    """Let go of runs whose windows are closed, merge where too many are of one length, narrow what is half closed."""
+    """Let go of runs whose windows are closed, merge where too many are of one length, narrow one that is wide."""
     about = heap.instance[instance]
     kept = 0
     narrow = -1
@@ -163,7 +163,7 @@ def merge_runs(heap: Heap, instance: int, base: int) -> None:
         if closed >= heap.whole[run + LANES]:
             let_go(heap, run)
             continue
-        if 2 * closed >= heap.whole[run + LANES]:
+        if 5 * closed >= 2 * heap.whole[run + LANES]:
             narrow = kept
         into = about[TABLE] + kept * RUN_WORDS
         for i in range(RUN_WORDS):
