@@ -85,6 +85,12 @@ def test_residual_predicates_over_integers_do_not_round(where: str, expected: in
     assert count(stream([2**53 + 1, 2**53, 2**53 + 2], [0, 0, 1]), where, strategy) == [expected]
 
 
+@STRATEGIES
+@pytest.mark.parametrize("where", ["A.x + 0 < NEXT(A).x + 0.0", "A.x + 0.0 < NEXT(A).x + 0", "A.x < NEXT(A).x + 0.0"])
+def test_an_integer_that_meets_a_float_is_a_double_whatever_both_are_made_of(where: str, strategy: Any) -> None:
+    assert count(stream([2**53, 2**53 + 1]), where, strategy) == [2]
+
+
 @only_compiled
 @pytest.mark.parametrize("numbers", ["double", "exact"])
 def test_averages_survive_the_merge_of_partitions_with_infinite_counts(numbers: Any) -> None:

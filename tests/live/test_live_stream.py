@@ -240,6 +240,29 @@ def test_columns_can_be_named_in_advance() -> None:
     assert stream.close().to_pylist()[0]["top"] == 3.0
 
 
+TEXT_FORMS = [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())]
+
+
+@pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
+def test_text_may_be_named_in_any_form_and_come_in_it(form: pa.DataType) -> None:
+    schema = pa.schema({"type": form, "time": pa.int64(), "g": form, "x": pa.float64()})
+    stream = greta.stream(QUERY, schema=schema)
+    events = pa.Table.from_pylist([event(at, g="p" if at % 2 else None) for at in range(1, 30, 3)], schema)
+    rows = [stream.push(events.slice(at, 3)) for at in range(0, 10, 3)]
+    rows.append(stream.close())
+    assert pa.concat_tables(rows).to_pylist() == greta.aggregate(events, QUERY).to_pylist()
+
+
+@pytest.mark.parametrize("form", TEXT_FORMS, ids=str)
+def test_the_same_columns_go_on_from_a_snapshot(form: pa.DataType) -> None:
+    schema = {"type": form, "time": pa.int64(), "g": form, "x": pa.float64()}
+    stream = greta.stream(QUERY, schema=schema)
+    stream.push(event(1))
+    again = greta.stream(QUERY, schema=schema, snapshot=stream.snapshot())
+    again.push(event(2))
+    assert again.close().to_pylist()[0]["count"] == 3.0
+
+
 def test_several_queries_have_their_names_in_front() -> None:
     stream = greta.stream([QUERY, "RETURN COUNT(*) PATTERN A"], emit="update")
     stream.push([event(1), event(2)])

@@ -12,6 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import greta
+from greta.engine import texts
+from greta.engine.job import Job
+from greta.engine.stream_jobs import StreamJob, relevant
 from greta.kernels.numbering import number_rows
 from greta.live.numbering import Lookup, Values
 
@@ -35,6 +38,25 @@ def test_a_word_that_was_forgotten_gets_a_number_that_no_other_had() -> None:
     values.forget_some(0)
     after = values.codes(pa.array(["word 7", "another"]), pa.string())
     assert not set(after.tolist()) & set(before.tolist())
+
+
+def test_words_are_forgotten_before_their_letters_are_too_many_to_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "_MOST_LETTERS", 20)
+    values, known = Values(), dict[int, str]()
+    for at in range(30):
+        words = ["another word", f"word {at}"]
+        for number, word in zip(values.codes(pa.array(words), pa.string()).tolist(), words, strict=True):
+            assert known.setdefault(number, word) == word
+        assert values.texts.words.offsets[values.texts.count] <= 20
+
+
+def test_an_event_of_no_type_is_of_none_whatever_letters_lie_below_it() -> None:
+    schema = pa.schema({"type": pa.string(), "time": pa.int64()})
+    job = StreamJob.of(Job.bind("RETURN COUNT(*) PATTERN A+", schema))
+    validity, plain = pa.array([False, True, True]).buffers()[1], pa.array(["A", "B", "A"]).buffers()
+    types = pa.Array.from_buffers(pa.string(), 3, [validity, *plain[1:]])
+    for form in (types, pa.DictionaryArray.from_arrays([0, 1, 2], types)):
+        assert relevant(job, pa.table({"type": form, "time": [1, 2, 3]}))[1].tolist() == [False, False, True]
 
 
 def test_slices_of_text_are_read_from_where_they_begin() -> None:

@@ -300,6 +300,12 @@ def test_values_that_no_double_stands_for_are_computed_at_the_close(strange: flo
     )
 
 
+def test_an_integer_is_a_double_on_both_sides_of_a_comparison_with_a_float() -> None:
+    stream = greta.stream("RETURN COUNT(*) PATTERN A+ WHERE A.x + 0 < NEXT(A).x + 0.0")
+    stream.push([{"type": "A", "time": at, "x": 2**53 + at} for at in (0, 1)])
+    assert stream.close().column("count").to_pylist() == [2.0]
+
+
 def test_averages_stay_finite_where_counts_do_not_fit_doubles() -> None:
     count = 2_400
     events = pa.table(

@@ -214,10 +214,9 @@ def keyed(job: StreamJob, table: pa.Table) -> pa.Table:
 def _numbers(types: pa.ChunkedArray, job: StreamJob) -> NDArray[np.int64]:
     """Event types under the plan's own numbers; -1 where the plan knows none of the name."""
     array = contiguous(types)
-    if pa.types.is_dictionary(array.type):
-        places = job.type_words.places(as_type(array.dictionary, pa.string()))
-        return np.asarray(np.append(places, -1)[without_nulls(array.indices, len(places))])
-    places = job.type_words.places(as_type(array, pa.string()))
-    if array.null_count:
-        places[array.is_null().to_numpy(zero_copy_only=False)] = -1
-    return places
+    encoded = pa.types.is_dictionary(array.type)
+    names = as_type(array.dictionary if encoded else array, pa.string())
+    places = job.type_words.places(names)
+    if names.null_count:
+        places[names.is_null().to_numpy(zero_copy_only=False)] = -1
+    return np.append(places, -1)[without_nulls(array.indices, len(places))] if encoded else places

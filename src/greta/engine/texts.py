@@ -14,6 +14,9 @@ from greta.kernels.numbering import Words, number_words
 
 Int = NDArray[np.int64]
 
+_MOST_LETTERS = 2**31 - 1
+"""Of all words together: Arrow counts the letters of text in 32 bits."""
+
 
 @dataclass(slots=True)
 class Texts:
@@ -32,7 +35,7 @@ class Texts:
         return words
 
     def numbers(self, texts: pa.Array) -> Int:
-        """The number of each text, a new one where it is new; that of NULL may be any."""
+        """The number of each text, a new one where it is new or was forgotten; that of NULL may be any."""
         offsets, letters = _letters(texts)
         self._make_room(len(texts), int(offsets[-1]) - int(offsets[0]))
         numbers, self.count = number_words(self.words, self.count, offsets, letters, True)
@@ -42,7 +45,14 @@ class Texts:
         """The number of each text less the first one, -1 where it is new; that of NULL may be any."""
         return number_words(self.words, self.count, *_letters(texts), False)[0]
 
+    def forget(self) -> None:
+        """Forget all words; those that come again get numbers that no word has had."""
+        self.first += self.count
+        self.count, self.words = 0, _room_for(1, 1)
+
     def _make_room(self, words: int, letters: int) -> None:
+        if letters + int(self.words.offsets[self.count]) > _MOST_LETTERS:
+            self.forget()
         had, count = self.words, self.count
         words, letters = words + count, letters + int(had.offsets[count])
         if words <= len(had.hashes) and letters <= len(had.letters):

@@ -31,6 +31,16 @@ class Number(_PrintedExpression):
     value: int | float
     span: Span = _span()
 
+    def __eq__(self, other: object) -> bool:
+        """Whether all that is computed with the numbers is the same: an int is no float, integers have more digits."""
+        if not isinstance(other, Number):
+            return NotImplemented
+        return self.value == other.value and isinstance(self.value, int) == isinstance(other.value, int)
+
+    def __hash__(self) -> int:
+        """Equal for equal numbers."""
+        return hash(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Text(_PrintedExpression):

@@ -100,8 +100,13 @@ class Columns:
 
 
 def plain_columns(schema: pa.Schema) -> pa.Schema:
-    """The schema with text in dictionary form as plain text: dictionaries of several tables would not go together."""
-    return pa.schema([pa.field(field.name, plain_type(field.type)) for field in schema])
+    """The schema with text in dictionary form, and text as views, as plain text.
+
+    Dictionaries of several tables would not go together, and few functions of Arrow take views.
+    """
+    types = [plain_type(field.type) for field in schema]
+    plain = [pa.string() if pa.types.is_string_view(type_) else type_ for type_ in types]
+    return pa.schema([pa.field(field.name, type_) for field, type_ in zip(schema, plain, strict=True)])
 
 
 def fitted_column(column: pa.ChunkedArray, type_: pa.DataType, name: str) -> pa.ChunkedArray:

@@ -66,7 +66,7 @@ class Values:
     def forget_some(self, most: int) -> None:
         """Forget values where they are more than that and some; those that come again get new numbers."""
         if self.texts.count > most + _FEW:
-            self.texts = Texts(self.texts.first + self.texts.count)
+            self.texts.forget()
         if len(self.others) > most + _FEW:
             self.others = {}
 

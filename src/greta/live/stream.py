@@ -227,7 +227,7 @@ class Stream:
     def _push_first(self, table: pa.Table) -> pa.Table:
         """The first events: they tell the columns. Nothing is bound where they cannot be taken in."""
         try:
-            self._bind(table.schema)
+            self._bind(plain_columns(table.schema))
         except SchemaError as error:
             error.hint = (
                 f"{error.hint or 'the first events tell the columns'}; or name all columns: schema=pa.schema(...)"
@@ -254,7 +254,7 @@ class Stream:
         jobs: list[Job] = bind_all(
             self.labels,
             self.queries,
-            plain_columns(schema),
+            schema,
             time=options.time,
             type=options.type,
             numbers=options.numbers,
@@ -385,7 +385,7 @@ def open_stream(
     """What ``greta.stream`` does, with a choice of what keeps the windows."""
     _require(emit in get_args(Emit), f"emit must be 'final' or 'update', not {emit!r}")
     options = Options(time, type, numbers, nanoseconds(lateness), emit)
-    columns = None if schema is None else pa.schema(schema)
+    columns = None if schema is None else plain_columns(pa.schema(schema))
     if snapshot is None:
         return Stream(query, options, columns, windows)
     stored = read(snapshot)
