@@ -86,7 +86,9 @@ def measure(within: int, cents: bool, directory: Path) -> Finding:
     full = within + SLIDE + LATENESS
     for second, table in enumerate(seconds_of(setting)):
         if job is None:
-            job = StreamJob.of(Job.bind(QUERY.format(within=within, slide=SLIDE), table.schema))
+            job = StreamJob.of(
+                Job.bind(QUERY.format(within=within, slide=SLIDE, semantics=setting.semantics), table.schema)
+            )
         events = relevant(job, table)[0]
         watermark = max(0, second - LATENESS) * 1000
         place = second - full
