@@ -17,8 +17,8 @@ from greta.engine.aggregate import aggregate
 from greta.engine.frames import Stream
 from greta.engine.job import Job
 from greta.engine.run import Execution
-from greta.kernels.sorting import argsort, order_by_group
-from greta.kernels.windows import Breaks, Sliding, new_runs, window_runs
+from greta.kernels.sorting import argsort, number_integers, order_by_group
+from greta.kernels.windows import Breaks, Sliding, window_runs
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 
@@ -56,9 +56,7 @@ def runs(
         np.empty(1, dtype=np.int64),
     )
     instants = np.array(times, dtype=np.int64)
-    common = (offsets, instants, Sliding(within, slide, owned), merge, breaks, np.zeros(1, dtype=np.int64))
-    found = new_runs(1, window_runs(*common, False, new_runs(0, 0)))
-    window_runs(*common, True, found)
+    found = window_runs(offsets, instants, Sliding(within, slide, owned), merge, breaks, np.zeros(1, dtype=np.int64))
     return list(zip(*(column.tolist() for column in found[1:]), strict=True))
 
 
@@ -68,6 +66,35 @@ def test_windows_of_one_event_share_their_content() -> None:
     # W0     [0------)
     # W1        [3------)
     assert runs([4], within=9, slide=3) == [(-1, 1, 0, 1)]
+
+
+def test_windows_by_themselves_may_be_many_times_the_events() -> None:
+    assert runs([4], within=100, slide=1, merge=False) == [(w, w, 0, 1) for w in range(-95, 5)]
+    apart = [(w, w, 0, 1) for w in range(-99, 1)] + [(w, w, 1, 2) for w in range(10**9 - 99, 10**9 + 1)]
+    assert runs([0, 10**9], within=100, slide=1, merge=False) == apart
+    assert runs([0, 10**9], within=100, slide=1) == [(-99, 0, 0, 1), (10**9 - 99, 10**9, 1, 2)]
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(1, 12), st.integers(1, 12))
+def test_runs_hold_the_windows_that_each_window_by_itself_has(times: list[int], within: int, slide: int) -> None:
+    times.sort()
+    slide = min(slide, within)
+    spread = [(w, w, *held) for first, last, *held in runs(times, within, slide) for w in range(first, last + 1)]
+    assert spread == runs(times, within, slide, merge=False)
+    for window, _, first, last in spread:
+        start = window * slide
+        assert times[first:last] == [time for time in times if start <= time < start + within]
+
+
+@given(st.lists(st.integers(-3, 5) | st.sampled_from([10**6, -(2**63), 2**63 - 1]), max_size=40))
+def test_integers_are_numbered_in_the_order_in_which_they_come(values: list[int]) -> None:
+    codes, count = number_integers(np.array(values, dtype=np.int64))
+    if values and max(values) - min(values) >= 4 * len(values) + 1024:
+        assert count == -1
+        return
+    seen = list(dict.fromkeys(values))
+    assert count == len(seen)
+    assert codes.tolist() == [seen.index(value) for value in values]
 
 
 def test_a_run_ends_where_matches_of_a_negative_come_or_go() -> None:

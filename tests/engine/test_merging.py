@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from functools import reduce
 from itertools import permutations
@@ -12,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from greta import aggregate
+from greta import aggregate, analyze
 from greta.engine.job import Job
 from greta.engine.merging import merge
 from greta.engine.results import Merged
@@ -32,6 +33,47 @@ def test_doubles_of_one_group_add_up_to_the_same_bits_in_any_order() -> None:
     values = [2.0**53, 1.0, 1.0, -(2.0**52), 3.0]
     assert len({reduce(add, order) for order in permutations(values)}) > 1
     assert len({merged(list(order), np.float64) for order in permutations(values)}) == 1
+
+
+@pytest.mark.parametrize("count", [10, 64, 65, 300])
+def test_many_doubles_of_one_group_add_up_to_the_same_bits_in_any_order(count: int) -> None:
+    draw = random.Random(count)
+    values = [draw.choice((-1.0, 1.0)) * 10.0 ** draw.uniform(-20, 20) for _ in range(count)]
+    totals = set()
+    for _ in range(10):
+        draw.shuffle(values)
+        totals.add(merged(values, np.float64))
+    assert totals == {reduce(add, sorted(values))}
+
+
+def test_beside_an_infinite_value_all_others_are_nothing() -> None:
+    inf = math.inf
+    assert merged([1e308, inf, 1e308, 3.0], np.float64) == inf
+    assert merged([-1e308, -inf, -1e308], np.float64) == -inf
+    assert math.isnan(merged([inf, 1.0, -inf], np.float64))
+    assert math.isnan(merged([math.nan, 1.0], np.float64))
+
+
+def test_sums_beyond_doubles_are_exact_and_counts_that_are_shown_alone_infinite() -> None:
+    assert merged([1e308, 1e308, 3.0], np.float64) == 2 * int(1e308) + 3
+    assert merged([-1e308, -1e308, 1e308, 1e308], np.float64) == 0
+    zeros, values = np.zeros(3, dtype=np.int64), np.array([1e308, 1e308, 3.0])
+    counted = analyze("RETURN COUNT(*), SUM(A.x) PATTERN A+")
+    sums = merge([Merged(zeros, zeros, {0: values, 1: values}, {})], counted)
+    assert sums.adds[0].tolist() == [math.inf]
+    assert sums.adds[1].tolist() == [2 * int(1e308) + 3]
+    averaged = analyze("RETURN COUNT(*), AVG(A.x) PATTERN A+")
+    assert merge([Merged(zeros, zeros, {0: values}, {})], averaged).adds[0].tolist() == [2 * int(1e308) + 3]
+
+
+def test_windows_far_apart_merge_too() -> None:
+    window = np.array([2**61, -(2**61), 0, 2**61, 5], dtype=np.int64)
+    group = np.array([3, 0, 10**6, 3, 3], dtype=np.int64)
+    together = merge([Merged(group, window, {0: np.array([1.0, 2.0, 3.0, 4.0, 5.0])}, {1: np.arange(5)})])
+    assert together.group.tolist() == [0, 3, 3, 10**6]
+    assert together.window.tolist() == [-(2**61), 5, 2**61, 0]
+    assert together.adds[0].tolist() == [2.0, 5.0, 5.0, 3.0]
+    assert together.maxes[1].tolist() == [1, 4, 3, 2]
 
 
 def test_integers_of_one_group_do_not_wrap() -> None:

@@ -12,8 +12,8 @@ from greta.engine import compiling, merging, trends, walks, warm
 from greta.engine.row_choice import choose_row
 from greta.engine.warm import PARTS, main
 from greta.errors import GretaWarning
+from greta.kernels.cells import add_cells
 from greta.kernels.layers import find_layers
-from greta.kernels.sorting import sort_slices
 from greta.live import warm as live_warm
 
 
@@ -67,7 +67,7 @@ def _compile_as_numba_does() -> None:
 
 def test_sums_of_fractions_over_several_partitions_are_made_ready_too(monkeypatch: pytest.MonkeyPatch) -> None:
     sorted_ = []
-    monkeypatch.setattr(merging, "sort_slices", lambda *given: sorted_.append(given) or sort_slices(*given))
+    monkeypatch.setattr(merging, "add_cells", lambda *given: sorted_.append(given) or add_cells(*given))
     warm.warm("usual")
     assert sorted_
 

@@ -311,11 +311,50 @@ def test_figures_tell_what_is_kept_and_how() -> None:
     stream = greta.stream(QUERY, lateness=5)
     stream.push([event(time) for time in (1, 2, 13)])
     figures = stream.figures
-    assert (figures.events, figures.late_events, figures.waiting_events) == (3, 0, 1)
+    assert (figures.events, figures.late_events, figures.waiting_events) == (3, 0, 3)
     assert figures.watermark == 8
-    assert figures.open_windows == 1
+    stream.push(event(26))
+    figures = stream.figures
+    assert (figures.events, figures.late_events, figures.waiting_events) == (4, 0, 1)
+    assert figures.watermark == 21
+    assert figures.rows == 2
     assert figures.bytes > 0
     assert figures.online == (not figures.why)
+
+
+#       1  2      9         12 13
+# W0 [--●--●------●------)
+# W1                     [--●--●
+def test_a_push_that_ends_a_window_leaves_later_events_for_the_next_one() -> None:
+    stream = greta.stream(QUERY)
+    stream.enough = 1
+    stream.push([event(time) for time in (1, 2, 9)])
+    rows = stream.push([event(time) for time in (12, 13)])
+    assert rows["count"].to_pylist() == [7.0]
+    assert (stream.figures.waiting_events, stream.figures.open_windows) == (2, 0)
+    stream.push(event(14))
+    assert (stream.figures.waiting_events, stream.figures.open_windows) == (1, 1)
+    assert stream.close()["count"].to_pylist() == [7.0]
+
+
+def test_events_are_taken_in_before_the_push_that_is_likely_to_end_a_window() -> None:
+    stream = greta.stream(QUERY)
+    stream.few = 2
+    waiting = []
+    for second in range(12):
+        stream.push([event(second + 0.25), event(second + 0.75)])
+        waiting.append(stream.figures.waiting_events)
+    # What is at the watermark always waits; the window ends with the eleventh push.
+    assert waiting == [2, 4, 6, 8, 10, 12, 14, 16, 18, 1, 2, 4]
+
+
+def test_many_events_are_taken_in_though_no_window_is_about_to_end() -> None:
+    stream = greta.stream(QUERY)
+    stream.enough = 100
+    for at in range(250):
+        stream.push(event(at / 100))
+    assert stream.figures.waiting_events < 100
+    assert stream.figures.open_windows == 1
 
 
 # Snapshots.

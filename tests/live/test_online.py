@@ -16,7 +16,8 @@ from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.errors import StateError
 from greta.kernels.heap import LEISURE
-from greta.kernels.runs import LARGEST_RUN, RUNS
+from greta.kernels.merges import LARGEST_RUN
+from greta.kernels.runs import RUNS
 from greta.lang.nodes import Attribute
 from greta.live import online
 from greta.live.growing import LiveGraph

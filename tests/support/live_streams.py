@@ -49,17 +49,25 @@ def streamed(
 ) -> list[dict[str, Any]]:
     """All rows of a stream over the events, cut and put out of order; ``restore`` goes on from a snapshot at each."""
     options = {"lateness": lateness, **options}
-    stream = open_stream(query, schema=events.schema, windows=make, **options)
+    # Half of them take in events with every push, the others when windows end.
+    eager = draw.random() < 0.5
+    stream = _patient(open_stream(query, schema=events.schema, windows=make, **options), eager)
     rows: list[dict[str, Any]] = []
     for piece in cuts(disordered(events, lateness, draw), draw):
         rows += stream.push(in_some_form(events.take(pa.array(piece, pa.int64())), draw)).to_pylist()
         if restore:
-            stream = open_stream(query, snapshot=stream.snapshot(), windows=make)
+            stream = _patient(open_stream(query, snapshot=stream.snapshot(), windows=make), eager)
     figures = stream.figures
     assert (figures.events, figures.late_events) == (events.num_rows, 0)
     rows += stream.close().to_pylist()
     assert stream.figures.rows == len(rows)
     return rows
+
+
+def _patient(stream: Stream, eager: bool) -> Stream:
+    if eager:
+        stream.few = stream.enough = 1
+    return stream
 
 
 def canonical(value: Any) -> Any:

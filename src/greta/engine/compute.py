@@ -10,6 +10,7 @@ from greta.engine.frames import Stream
 from greta.engine.merging import join, merge, merge_block, require_result
 from greta.engine.results import Groups, Merged, finish, group_partitions
 from greta.engine.run import Execution
+from greta.kernels.sorting import is_sorted
 from greta.plan.measures import Combine
 from greta.plan.nodes import Plan
 
@@ -26,14 +27,13 @@ def merged_groups(stream: Stream) -> tuple[Merged, Groups]:
     execution = Execution(stream, stream.job.numbers)
     groups = group_partitions(stream, execution.frame, execution.scopes)
     parts: list[Merged] = []
-    count = 0
     for block in execution.blocks():
         parts.append(merge_block(plan, block, groups))
-        count += len(parts[-1].window)
-        require_result(count)
+        if len(parts) > 1:
+            require_result(sum(len(part.window) for part in parts))
     if not parts:
         return _nothing(plan), groups
-    return (join(parts) if groups.whole or len(parts) == 1 else merge(parts)), groups
+    return (join(parts) if groups.whole or len(parts) == 1 else merge(parts, plan)), groups
 
 
 def decoders(stream: Stream) -> dict[int, Decoder]:
@@ -58,7 +58,9 @@ def _nothing(plan: Plan) -> Merged:
 
 
 def _sorted(merged: Merged) -> Merged:
-    """By window, then group."""
+    """By window, then group; values come by group, then window."""
+    if is_sorted(merged.window):
+        return merged
     order = np.lexsort((merged.group, merged.window))
     return Merged(
         merged.group[order],

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from greta.engine.same import Same
 from greta.engine.tables import (
+    SchemaKey,
     attribute_type,
     extreme_type,
     plain_type,
@@ -73,7 +74,7 @@ class Job:
         """
         if numbers not in _NUMBERS:
             raise GretaError(f"numbers must be 'double' or 'exact', not {numbers!r}")
-        return _bound(query if isinstance(query, str) else Same(query), _Columns(schema), time, type, numbers)
+        return _bound(query if isinstance(query, str) else Same(query), SchemaKey(schema), time, type, numbers)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the fields; what follows from them is found out again."""
@@ -256,23 +257,8 @@ def _analyzed(query: Query | str, schema: pa.Schema) -> Plan:
         raise
 
 
-class _Columns:
-    """A schema as the key of a cache."""
-
-    __slots__ = ("schema",)
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Columns) and bool(self.schema.equals(other.schema))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self.schema.names))
-
-
 @lru_cache(maxsize=256)
-def _bound(query: str | Same[Query | Plan], columns: _Columns, time: str, type_: str, numbers: Numbers) -> Job:
+def _bound(query: str | Same[Query | Plan], columns: SchemaKey, time: str, type_: str, numbers: Numbers) -> Job:
     """Jobs are immutable, so calls on a few events each need not bind the same query every time."""
     schema = columns.schema
     require_column(schema, time, "time", "time")

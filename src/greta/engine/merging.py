@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.engine.codes import double_codes
 from greta.engine.limits import require_rows
 from greta.engine.pairs import pair_up
 from greta.engine.results import Groups, Merged, are_doubles, objects
-from greta.kernels.sorting import argsort, order_by_group, sort_slices
+from greta.kernels.cells import add_cells, cells_of_runs, count_windows, spread_runs
 from greta.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -26,30 +25,25 @@ if TYPE_CHECKING:
 
 Int = NDArray[np.int64]
 
-_MOST_SORTED_BY_INSERTION = 64
-"""Values of one group and window."""
-
 
 def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     """Results of a block by (group, window); windows without a trend vanish."""
     values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
     runs = block.runs
-    rows = np.flatnonzero(values.adds[0] != 0)
-    window, lengths = runs.first_window[rows], (runs.last_window - runs.first_window + 1)[rows]
-    total = int(lengths.sum())
-    require_result(total)
-    if total > len(rows):
-        # A run of windows that hold the same events is a row for each of them.
-        step = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        rows, window = np.repeat(rows, lengths), np.repeat(window, lengths) + step
-    group = groups.of_partition[runs.partition[rows]]
-    merged = Merged(
+    there = np.asarray(values.adds[0] != 0, dtype=bool)
+    # A run of windows that hold the same events is a row for each of them.
+    count = count_windows(runs.first_window, runs.last_window, there)
+    require_result(count)
+    where = (runs.offsets, runs.partitions, runs.first_window, runs.last_window, there, groups.of_partition, count)
+    if not groups.whole and count:
+        return _merge(values.adds, values.maxes, *cells_of_runs(*where), plan)
+    rows, group, window = spread_runs(*where)
+    return Merged(
         group,
         window,
         {at: column[rows] for at, column in values.adds.items()},
         {at: column[rows] for at, column in values.maxes.items()},
     )
-    return merged if groups.whole else merge([merged])
 
 
 def require_result(rows: int) -> None:
@@ -69,79 +63,67 @@ def join(parts: list[Merged]) -> Merged:
     )
 
 
-def merge(parts: list[Merged]) -> Merged:
-    """Add up values of equal (group, window). The order of the parts does not matter, to the last bit."""
+def merge(parts: list[Merged], plan: Plan | None = None) -> Merged:
+    """Add up values of equal (group, window). The order of the parts does not matter, to the last bit.
+
+    With a ``plan``, counts that its answer shows as doubles alone are infinite beyond their range; sums that may still
+    meet others of the opposite sign, and all sums without a plan, are then Python's own numbers.
+    """
     joined = join(parts)
-    if len(joined.group) < 2:
+    count = len(joined.group)
+    if count < 2:
         return joined
-    order, first = _cells(joined.group, joined.window)
-    group, window = joined.group[order], joined.window[order]
+    # Each value is a run of one window, in a partition of its own.
+    places, window = np.arange(count + 1), _own(joined.window)
+    where = (places, places[:-1], window, window, np.ones(count, dtype=bool), _own(joined.group), count)
+    return _merge(joined.adds, joined.maxes, *cells_of_runs(*where), plan)
+
+
+def _merge(
+    adds: dict[int, NDArray[Any]],
+    maxes: dict[int, NDArray[Any]],
+    taken: Int,
+    first: Int,
+    group: Int,
+    window: Int,
+    plan: Plan | None,
+) -> Merged:
+    """The values of each cell added up; a cell's are those that ``taken`` has from its ``first`` place on."""
     return Merged(
-        group[first],
-        window[first],
-        {at: _add_up(column[order], first) for at, column in joined.adds.items()},
-        {at: np.maximum.reduceat(column[order], first) for at, column in joined.maxes.items()},
+        group,
+        window,
+        {at: _add_up(column, taken, first, at, plan) for at, column in adds.items()},
+        {at: np.maximum.reduceat(column[taken], first) for at, column in maxes.items()},
     )
 
 
-def _cells(group: Int, window: Int) -> tuple[Int, Int]:
-    """(rows by group and window, where each group and window begins among them)"""
-    low, groups = int(window.min()), int(group.max()) + 1
-    span = int(window.max()) - low + 1
-    if groups * span <= 4 * len(group) + 1024:
-        cell = (group * span + (window - low)).astype(np.int32)
-        offsets, order = order_by_group(cell, groups * span, np.arange(len(group)))
-        return order, offsets[:-1][np.diff(offsets) > 0]
-    order = argsort(window)
-    order = order[argsort(group[order])]
-    group, window = group[order], window[order]
-    return order, np.flatnonzero(np.concatenate(([True], (group[1:] != group[:-1]) | (window[1:] != window[:-1]))))
+def _own(column: NDArray[Any]) -> NDArray[Any]:
+    """The column as kernels take it: in one piece, and not lent by Arrow, which is a type of its own to them."""
+    return column if column.flags.c_contiguous and column.flags.writeable else column.copy()
 
 
-def _in_order(column: NDArray[np.float64], first: Int) -> NDArray[np.float64]:
-    """The values of each cell from the smallest to the largest, so that rounding has one outcome."""
-    if _whole(column):
-        return column
-    lengths = np.diff(np.append(first, len(column)))
-    if lengths.max() <= _MOST_SORTED_BY_INSERTION:
-        sort_slices(column, first)
-        return column
-    by_value = argsort(double_codes(column))
-    cell = np.repeat(np.arange(len(first)), lengths)
-    return np.asarray(column[by_value[argsort(cell[by_value])]])
+def _add_up(column: NDArray[Any], order: Int, first: Int, measure: int, plan: Plan | None) -> NDArray[Any]:
+    """The sum of each cell; as Python's numbers where one does not fit its type.
 
-
-def _whole(column: NDArray[np.float64]) -> bool:
-    """Whether any sum of these doubles is exact in any order."""
-    with np.errstate(over="ignore"):
-        return bool(np.abs(column).sum() < 2.0**53 and (column == np.floor(column)).all())
-
-
-def _add_up(column: NDArray[Any], first: Int) -> NDArray[Any]:
-    """The sum of each cell, whose rows begin at ``first``; as Python's numbers where one does not fit its type."""
-    if len(first) == len(column):
-        return column
-    if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() >= 2.0**62:
-        column = column.astype(object)
-    if column.dtype == object:
-        return _add_up_objects(column, first)
-    if column.dtype == np.int64:
-        return np.asarray(np.add.reduceat(column, first))
-    column = _in_order(column, first)
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums: NDArray[np.float64] = np.add.reduceat(column, first)
-        if np.isfinite(sums).all():
-            return sums
-        # Beside an infinite value all others are nothing; infinite values of both signs have no sum.
-        infinite = ~np.isfinite(column)
-        strange = np.logical_or.reduceat(infinite, first)
-        sums[strange] = np.add.reduceat(np.where(infinite, column, 0.0), first)[strange]
-    beyond = np.flatnonzero(~np.isfinite(sums) & ~strange)
-    if not len(beyond):
+    The rows of a cell are those from its place in ``first`` on, up to the next cell's, in ``order``.
+    """
+    if len(first) == len(order):
+        return column[order]
+    if column.dtype == np.float64:
+        sums, too_large = add_cells(_own(column), order, first)
+        if too_large and (plan is None or measure not in plan.may_be_infinite):
+            return _exact_beyond(sums, column[order], first)
         return sums
-    # Doubles that overflow only when they meet: their sum is still needed for averages.
-    exact = sums.astype(object)
-    ends = np.append(first[1:], len(column))
+    column = column[order]
+    if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() < 2.0**62:
+        return np.asarray(np.add.reduceat(column, first))
+    return _add_up_objects(column.astype(object), first)
+
+
+def _exact_beyond(sums: NDArray[np.float64], column: NDArray[np.float64], first: Int) -> NDArray[Any]:
+    """The same sums, exact where doubles overflowed only when they met: averages still need them."""
+    beyond = np.flatnonzero(~np.isfinite(sums) & ~np.logical_or.reduceat(~np.isfinite(column), first))
+    exact, ends = sums.astype(object), np.append(first[1:], len(column))
     exact[beyond] = objects([_total(column[first[at] : ends[at]]) for at in beyond])
     return exact
 
@@ -150,7 +132,8 @@ def _add_up_objects(column: NDArray[Any], first: Int) -> NDArray[Any]:
     """The sum of each cell of Python's numbers; cells that hold doubles alone as doubles."""
     plain = are_doubles(column)
     exact = np.logical_or.reduceat(~plain, first)
-    sums = _add_up(np.where(plain, column, 0.0).astype(np.float64), first).astype(object)
+    doubles = np.where(plain, column, 0.0).astype(np.float64)
+    sums = _exact_beyond(add_cells(doubles, np.arange(len(column)), first)[0], doubles, first)
     ends = np.append(first[1:], len(column))
     sums[exact] = objects([_total(column[first[at] : ends[at]]) for at in np.flatnonzero(exact)])
     return sums

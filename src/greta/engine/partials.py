@@ -23,7 +23,7 @@ from greta.engine.job import WINDOW, Job
 from greta.engine.merging import merge
 from greta.engine.partitions import number_keys
 from greta.engine.results import Merged, decode_extremes, finish
-from greta.engine.tables import contiguous
+from greta.engine.tables import contiguous, take_rows
 from greta.engine.values import prepare
 from greta.kernels.layout import NOTHING
 from greta.plan.measures import Combine
@@ -39,9 +39,9 @@ def write_partials(job: Job, merged: Merged, attributes: dict[str, pa.Array], wa
     """Values per group and window as partial rows."""
     plan, schema = job.plan, job.partial_schema
     columns: list[pa.Array] = [pa.array(merged.window)]
-    index = pa.array(merged.group)
     columns += [
-        _cast(attributes[name].take(index), schema.field(f"group_{at}").type) for at, name in enumerate(plan.group)
+        _cast(take_rows(attributes[name], merged.group), schema.field(f"group_{at}").type)
+        for at, name in enumerate(plan.group)
     ]
     for at, measure in enumerate(plan.measures):
         type_ = schema.field(f"measure_{at}").type
@@ -84,9 +84,8 @@ def _read_partials(job: Job, parts: pa.Table) -> tuple[Merged, dict[str, pa.Arra
             adds[at] = _read_numbers(column, parts.column(f"wide_{at}"))
     window = prepare(parts.column(WINDOW)).to_numpy(zero_copy_only=False)
     merged = merge([Merged(keys.codes.astype(np.int64), window, adds, maxes)])
-    example = pa.array(keys.example)
     attributes = {
-        name: _cast(contiguous(parts.column(f"group_{at}").take(example)), job.schema.field(name).type)
+        name: _cast(take_rows(parts.column(f"group_{at}"), keys.example), job.schema.field(name).type)
         for at, name in enumerate(plan.group)
     }
     return merged, attributes, ways

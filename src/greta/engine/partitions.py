@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from greta.engine.limits import require_rows
 from greta.engine.tables import as_type
-from greta.kernels.sorting import argsort, is_sorted, number_densely, order_by_group
+from greta.kernels.sorting import argsort, is_sorted, number_densely, number_integers, order_by_group
 
 Int = NDArray[np.int64]
 Mask = NDArray[np.uint64]
@@ -37,6 +37,12 @@ def number_keys(columns: list[pa.Array], rows: int, null_is_a_value: bool = Fals
     parts: list[NDArray[np.integer]] = []
     sizes: list[int] = []
     for column in columns:
+        if pa.types.is_int64(column.type) and not column.null_count:
+            codes, distinct = number_integers(column.to_numpy())
+            if distinct >= 0:
+                parts.append(codes)
+                sizes.append(max(1, distinct))
+                continue
         encoded = _encoded(column)
         distinct = max(1, len(encoded.dictionary))
         indices = encoded.indices

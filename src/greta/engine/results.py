@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from greta.engine.codes import Decoder
 from greta.engine.columns import Columns
 from greta.engine.computed import compute, keeps, square_root, to_arrow, to_double
-from greta.engine.tables import contiguous
+from greta.engine.tables import contiguous, take_rows, wrap_numbers
 from greta.engine.values import prepare
 from greta.kernels.layout import NOTHING
 from greta.plan.measures import Measure
@@ -63,8 +63,8 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
         # The partitions' own numbers tell the groups apart.
         rows = stream.keys.example[frame.common]
         keys = join_keys(stream.keys, [common.index(name) for name in plan.group], rows)
-        examples = pa.array(rows[keys.example])
-        taken = {name: contiguous(stream.columns.table.column(name).take(examples)) for name in plan.group}
+        examples = rows[keys.example]
+        taken = {name: take_rows(stream.columns.table.column(name), examples) for name in plan.group}
         return Groups(keys.codes.astype(np.int64), taken, whole=False)
     scoped = {scope.attribute for scope in plan.partitioning.scopes}
     scope_of = {plan.partitioning.scopes[s].attribute: row for row, s in enumerate(scopes)}
@@ -73,7 +73,7 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     for name in plan.group:
         column = stream.columns.table.column(name)
         if name in plan.partitioning.common or name not in scoped:
-            values[name] = contiguous(column.take(pa.array(example[frame.common])))
+            values[name] = take_rows(column, example[frame.common])
         elif name not in scope_of:
             # No trend that is long enough has a variable of the scope.
             values[name] = pa.nulls(len(frame.common), column.type)
@@ -89,20 +89,20 @@ def group_partitions(stream: Stream, frame: Frame, scopes: tuple[int, ...]) -> G
     # A group may be NULL where a scope has no value: that is a group of its own. Dictionaries may hold a word twice.
     plain = [array.dictionary_decode() if pa.types.is_dictionary(array.type) else array for array in values.values()]
     keys = number_keys(plain, count, null_is_a_value=True)
-    attributes = {name: array.take(pa.array(keys.example)) for name, array in values.items()}
+    attributes = {name: take_rows(array, keys.example) for name, array in values.items()}
     return Groups(keys.codes.astype(np.int64), attributes, whole=False)
 
 
 def finish(job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]) -> pa.Table:
     """The rows of the answer, by window and group."""
     table, keep = finish_all(job, merged, attributes, decoders)
-    return table if keep.all() else table.filter(pa.array(keep))
+    return table if keep is None or keep.all() else table.filter(pa.array(keep))
 
 
 def finish_all(
     job: Job, merged: Merged, attributes: dict[str, pa.Array], decoders: dict[int, Decoder]
-) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """(a row for each value, which of them HAVING keeps)"""
+) -> tuple[pa.Table, NDArray[np.bool_] | None]:
+    """(a row for each value, which of them HAVING keeps; None: all)"""
     plan, clock = job.plan, job.clock
     columns: dict[str, Any] = {}
     count = len(merged.window)
@@ -113,16 +113,16 @@ def finish_all(
     else:
         empty = pa.nulls(count, clock.bounds_type(None))
         columns["window_start"], columns["window_end"] = empty, empty
-    group = pa.array(merged.group)
-    grouped = {name: array.take(group) for name, array in attributes.items()}
+    grouped = {name: take_rows(array, merged.group) for name, array in attributes.items()}
     outputs = {output.name: output for output in plan.outputs}
     numbers = _Rows(job, merged, decoders)
     shown = {
         name: numbers.column(outputs[name]) if name in outputs else to_arrow(numbers.of(name)) for name in plan.columns
     }
-    table = pa.table({**columns, **{name: grouped[name] for name in plan.returned}, **shown})
+    columns |= {name: grouped[name] for name in plan.returned} | shown
+    table = pa.Table.from_arrays([*columns.values()], names=[*columns])
     if plan.having is None:
-        return table, np.ones(count, dtype=bool)
+        return table, None
 
     def values(name: str) -> pa.Array:
         if name in grouped:
@@ -149,12 +149,14 @@ class _Rows:
         values, valid = self._values(output)
         whole = self.job.numbers == "exact" and first not in self.job.floating
         if whole and not output.finish.is_quotient:
-            shown = _digits(np.where(valid, values, 0))
-        else:
-            shown = doubles(values)
-            # Infinite values of both signs have no sum.
-            valid = valid & ~np.isnan(shown.to_numpy(zero_copy_only=False))
-        return shown if valid.all() else pc.if_else(pa.array(valid), shown, None)
+            if valid is None or valid.all():
+                return _digits(values)
+            return pc.if_else(pa.array(valid), _digits(np.where(valid, values, 0)), None)
+        numbers = to_doubles(values)
+        # Infinite values of both signs have no sum.
+        missing = np.isnan(numbers) if valid is None else np.isnan(numbers) | ~valid
+        shown = wrap_numbers(numbers, pa.float64())
+        return pc.if_else(pa.array(missing), None, shown) if missing.any() else shown
 
     def of_output(self, name: str) -> NDArray[Any] | None:
         """The numbers of a column; None where it holds something else, such as text."""
@@ -184,12 +186,14 @@ class _Rows:
                 return numbers
             return np.array(column.to_pylist(), dtype=object)
         values, valid = self._values(output)
+        if valid is None:
+            return values
         if values.dtype == np.float64:
             return np.where(valid, values, np.nan)
         return np.array([v if k else None for v, k in zip(values.tolist(), valid.tolist(), strict=True)], dtype=object)
 
-    def _values(self, output: Output) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """(numbers, where there are some)"""
+    def _values(self, output: Output) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """(numbers, where there are some; None: everywhere)"""
         merged = self.merged
         first, *others = output.measures
         match output.finish:
@@ -199,7 +203,7 @@ class _Rows:
                 # Adding zero takes the sign off a zero.
                 return peaks * self.job.plan.measures[first].sign + 0, some
             case Finish.COUNT:
-                return merged.adds[first], np.ones(len(merged.window), dtype=bool)
+                return merged.adds[first], None
             case Finish.SUM:
                 return merged.adds[first], (merged.adds[others[0]] != 0).astype(bool)
             case Finish.MEAN:
@@ -271,14 +275,14 @@ def are_doubles(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([type(value) is float for value in column.tolist()], dtype=bool)
 
 
-def doubles(column: NDArray[Any]) -> pa.Array:
-    """A DOUBLE column; what is too large is infinite, what is NULL is NaN."""
-    if column.dtype == object:
-        plain = are_doubles(column)
-        numbers = np.where(plain, column, math.nan).astype(np.float64)
-        numbers[~plain] = [math.nan if value is None else to_double(value) for value in column[~plain]]
-        column = numbers
-    return pa.array(column.astype(np.float64, copy=False))
+def to_doubles(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as doubles; what is too large is infinite, what is NULL is NaN."""
+    if column.dtype != object:
+        return column.astype(np.float64, copy=False)
+    plain = are_doubles(column)
+    numbers = np.where(plain, column, math.nan).astype(np.float64)
+    numbers[~plain] = [math.nan if value is None else to_double(value) for value in column[~plain]]
+    return numbers
 
 
 def _digits(column: NDArray[Any]) -> pa.Array:

@@ -35,7 +35,6 @@ from greta.kernels.windows import (
     WindowRuns,
     clip_leading,
     clip_trailing,
-    new_runs,
     window_runs,
 )
 from greta.lang.nodes import Semantics
@@ -215,10 +214,7 @@ class Execution:
 
     def runs(self, partitions: Int, merge: bool = True) -> Runs:
         """The windows of some partitions; with ``merge``, those that hold the same events are one run."""
-        common = (self.frame.offsets, self.time, self.sliding, merge, self.breaks, partitions)
-        count = window_runs(*common, False, new_runs(0, 0))
-        runs = new_runs(len(partitions), count)
-        window_runs(*common, True, runs)
+        runs = window_runs(self.frame.offsets, self.time, self.sliding, merge, self.breaks, partitions)
         lanes = [
             self._clip(template, barriers, partitions, runs)
             for template, barriers in zip(self.plan.templates, self.barriers, strict=True)
@@ -228,6 +224,8 @@ class Execution:
     def _clip(self, template: Template, barriers: list[Barriers], partitions: Int, runs: WindowRuns) -> Lanes:
         """Leading and trailing negatives narrow the windows of the states that they clip."""
         sets = clip_sets(template)
+        if sets == [()]:
+            return Lanes(runs.offsets, runs.first.reshape(1, -1), runs.last.reshape(1, -1))
         firsts, lasts = np.tile(runs.first, (len(sets), 1)), np.tile(runs.last, (len(sets), 1))
         for row, clips in enumerate(sets):
             for at in clips:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from os import PathLike
 from typing import Any
 
@@ -22,12 +23,34 @@ Events = Any
 """An Arrow table or record batch, a pandas or Polars frame, or a sequence of mappings."""
 
 
+class SchemaKey:
+    """A schema as the key of a cache."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SchemaKey) and bool(self.schema.equals(other.schema))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.schema.names))
+
+
 def to_table(events: Events) -> pa.Table:
     """Read events as an Arrow table without copying columns where their owner lets us.
 
     Fields of structures are columns of it, under names like ``payload.price``.
     """
-    return opened(_read(events))
+    table = _read(events)
+    return table if _is_flat(SchemaKey(table.schema)) else opened(table)
+
+
+@lru_cache(maxsize=256)
+def _is_flat(columns: SchemaKey) -> bool:
+    """Whether no column is a structure."""
+    return not any(pa.types.is_struct(type_) for type_ in columns.schema.types)
 
 
 def opened(table: pa.Table) -> pa.Table:
@@ -82,12 +105,19 @@ def _read(events: Events) -> pa.Table:
 
 def _without_views(table: pa.Table) -> pa.Table:
     """Text that comes as views, as from Polars, as plain text: few functions of Arrow take views."""
+    if not _has_views(SchemaKey(table.schema)):
+        return table
     for at, type_ in enumerate(table.schema.types):
         if pa.types.is_string_view(plain_type(type_)):
             text = pa.dictionary(pa.int32(), pa.string()) if pa.types.is_dictionary(type_) else pa.string()
             chunks = [_without_view(chunk) for chunk in table.column(at).chunks]
             table = table.set_column(at, table.schema.names[at], pa.chunked_array(chunks, type=text))
     return table
+
+
+@lru_cache(maxsize=256)
+def _has_views(columns: SchemaKey) -> bool:
+    return any(pa.types.is_string_view(plain_type(type_)) for type_ in columns.schema.types)
 
 
 def _without_view(array: pa.Array) -> pa.Array:
@@ -200,6 +230,38 @@ def contiguous(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], type=column.type)
+
+
+_NUMBERS = frozenset(
+    type_.id
+    for type_ in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float32(), pa.float64()),
+    )
+)
+"""Types whose values lie next to each other as NumPy's do."""
+
+
+def take_rows(column: pa.ChunkedArray | pa.Array, rows: NDArray[np.int64]) -> pa.Array:
+    """The values of some rows, as one array.
+
+    Plain numbers are taken by NumPy: Arrow's own way costs more than the work on a few rows.
+    """
+    if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks != 1:
+            return contiguous(column.take(pa.array(rows)))
+        column = column.chunk(0)
+    if column.type.id in _NUMBERS and not column.null_count:
+        return wrap_numbers(column.to_numpy()[rows], column.type)
+    return column.take(pa.array(rows))
+
+
+def wrap_numbers(values: NDArray[Any], type_: pa.DataType) -> pa.Array:
+    """An array without NULL over NumPy's own memory, which nobody may write to from now on.
+
+    ``type_`` is of NumPy's width and layout, e.g. time stamps for int64.
+    """
+    return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def as_type(array: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from greta.engine.tables import as_type, contiguous
+from greta.engine.tables import as_type, contiguous, wrap_numbers
 from greta.errors import DataError
 from greta.plan.nodes import Window
 
@@ -103,12 +103,12 @@ class Clock:
         return self.type
 
     def write(self, units: NDArray[np.int64], window: Window) -> pa.Array:
-        """Instants back in the column's own type."""
+        """Instants back in the column's own type; their memory may become that of the result."""
         if self.kind == "timestamp":
-            return pa.array(units, type=pa.int64()).view(self.type)
+            return wrap_numbers(units, self.type)
         if self.bounds_type(window) == pa.int64():
-            return pa.array(units // 1_000, type=pa.int64())
-        return pa.array(units / (1_000 * self.per_millisecond), type=pa.float64())
+            return wrap_numbers(units // 1_000, pa.int64())
+        return wrap_numbers(units / (1_000 * self.per_millisecond), pa.float64())
 
 
 def furthest_from_zero(instants: NDArray[np.int64]) -> int:

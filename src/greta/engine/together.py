@@ -129,7 +129,7 @@ class _Run:
             require_result(sum(len(part.window) for part in parts))
         if not parts:
             return [None] * templates
-        merged = join(parts) if self.groups.whole or len(parts) == 1 else merge(parts)
+        merged = join(parts) if self.groups.whole or len(parts) == 1 else merge(parts, self.plan)
         tables = self._finished(merged)
         return [None if large else table for large, table in zip(too_large, tables, strict=True)]
 
@@ -190,9 +190,10 @@ class _Run:
             self.groups.attributes,
             decoders(self.stream),
         )
-        if not keep.all():
-            table = table.filter(pa.array(keep))
-        ends = np.searchsorted(template[order][keep], np.arange(len(self.jobs) + 1)).tolist()
+        template = template[order]
+        if keep is not None:
+            table, template = table.filter(pa.array(keep)), template[keep]
+        ends = np.searchsorted(template, np.arange(len(self.jobs) + 1)).tolist()
         return [table.slice(begin, end - begin) for begin, end in pairwise(ends)]
 
 

@@ -74,12 +74,17 @@ class Chunk(NamedTuple):
     """The first row of the arena that no index needs: vertices of the current tick lie from here on."""
 
 
+def needs_extra(indexes: Int) -> bool:
+    """Whether there are BOX or SCAN indexes."""
+    return any(kind in (BOX, SCAN) for kind in indexes[:, KIND].tolist())
+
+
 def new_extra(automaton: Automaton, operands: Operands, mask: NDArray[np.uint64], events: int) -> Extra | None:
     """Room for BOX and SCAN indexes over so many events at a time, if there are such."""
+    if not needs_extra(automaton.states.indexes):
+        return None
     kinds = automaton.states.indexes[:, KIND]
     boxes, scans = kinds == BOX, kinds == SCAN
-    if not (boxes | scans).any():
-        return None
     ordinal = np.where(boxes, np.cumsum(boxes) - 1, np.where(scans, np.cumsum(scans) - 1, 0))
     return Extra(
         new_boxes(automaton.conditions, int(boxes.sum()), events),

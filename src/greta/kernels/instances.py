@@ -22,6 +22,7 @@ from greta.kernels.compiler import inner, kernel, small
 from greta.kernels.heap import FULL, Heap, add_lanes, copy_block, give_back, move_lanes, take
 from greta.kernels.layout import Int
 from greta.kernels.lists import copy_list, let_list_go
+from greta.kernels.merges import merge_runs
 from greta.kernels.runs import (
     BASE,
     BLOCK,
@@ -42,7 +43,6 @@ from greta.kernels.runs import (
     copy_run,
     let_go,
     list_run,
-    merge_runs,
     row_at,
 )
 

@@ -87,7 +87,7 @@ def make_nothing(maps: Maps, number: int, shape: Shape) -> None:
         maps.maxes[at + total * shape.max_rows + 1 + total] = 0.0
 
 
-@inner
+@small
 def follow(maps: Maps, first: int, then: int, result: int, shape: Shape) -> None:
     """Make the map of one stretch and of the one right after it."""
     numbers, rows = maps.adds, shape.add_rows

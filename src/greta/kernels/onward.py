@@ -43,7 +43,7 @@ from greta.kernels.layout import (
     States,
 )
 from greta.kernels.numbers import Rows, Trace
-from greta.kernels.ranks import Ranks, Scratch, new_ranks, new_scratch, rank_partition
+from greta.kernels.ranks import Ranks, new_ranks, new_scratch, rank_partition
 from greta.kernels.steps import take_steps
 
 _SHRINK = 2.0**-512
@@ -82,11 +82,9 @@ def look_onward(automaton: Automaton, input_: Input, lanes: Lanes, counted: bool
     Returns the same of the whole window: mantissa and exponent, or extremes. Takes an automaton that ``has_sums``;
     one that has extremes is not counted. O(log n) per event and transition.
     """
-    rank, count = automaton.states.rank, len(input_.events.time)
-    ranks = new_ranks(rank, count, count)
     base = np.empty(len(automaton.states.indexes), dtype=np.int64)
     total = np.zeros(2) if counted else np.full(automaton.slots.maxes, _NOTHING)
-    _look_onward(automaton, input_, lanes, ranks, new_scratch(rank, count), base, int(counted), trace, total)
+    _look_onward(automaton, input_, lanes, base, int(counted), trace, total)
     return total
 
 
@@ -95,16 +93,15 @@ def _look_onward(
     automaton: Automaton,
     input_: Input,
     lanes: Lanes,
-    ranks: Ranks,
-    scratch: Scratch,
     base: Int,
     counted: int,
     trace: Trace,
     total: NDArray[np.float64],
 ) -> None:
     """See ``look_onward``."""
-    states, slots = automaton.states, automaton.slots
-    rank_partition(states.rank, input_.operands.codes, 0, input_.events.time.shape[0], ranks, scratch)
+    states, slots, events = automaton.states, automaton.slots, input_.events.time.shape[0]
+    ranks = new_ranks(states.rank, events, events)
+    rank_partition(states.rank, input_.operands.codes, 0, events, ranks, new_scratch(states.rank, events))
     count = _lay_out(states.indexes, ranks, base)
     if counted != 0:
         cells = Cells(base, np.zeros((count, 2)), np.empty(2), counted)

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
-from greta.kernels.indexes import Chunk, Extra, new_extra, reset
+from greta.kernels.compiler import inner, kernel, part
+from greta.kernels.indexes import Chunk, Extra, needs_extra, new_extra, reset
 from greta.kernels.layout import Automaton, Events, Input, Int, Lanes, Slots, Weights
-from greta.kernels.numbers import Trace, clear_rows, new_trace, room
+from greta.kernels.numbers import Trace, clear_rows, new_trace, no_trace, room
 from greta.kernels.ranks import (
     SPARSE,
     Ranks,
@@ -33,6 +33,7 @@ from greta.kernels.sweep import Tick, Way, largest_tick, new_tick, sweep
 
 _FIRST: Any = np.int64(256)
 """Rows of an arena to begin with."""
+_ONE_WINDOW: Any = np.int64(1)
 _INTO: Any = np.int64(1)
 _BACK: Any = np.int64(0)
 """Ways to carry numbers: into the arena, and back."""
@@ -63,10 +64,10 @@ class Area(NamedTuple):
 
 def propagate_singly(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, results: Results) -> None:
     """Compute every window of the given partitions in doubles, one at a time: ``propagate`` of width 1, but faster."""
-    way, area, extra = _ready(automaton, input_, lanes, partitions, 1)
-    none = np.empty(0)
-    goal = Goal(automaton.slots, 1, none, results, none, np.empty((0, 0)))
-    _propagate_singly(way, input_.events, input_.weights, area, extra, partitions, goal, new_trace(0, 0, 0))
+    way = Way(automaton.states, automaton.steps, lanes, np.empty(len(automaton.states.indexes), dtype=np.int64))
+    extra = _extra(automaton, input_, lanes, partitions, 1)
+    codes = input_.operands.codes
+    _propagate_singly(way, input_.events, input_.weights, codes, extra, partitions, automaton.slots, results)
 
 
 def propagate(
@@ -89,9 +90,11 @@ def propagate(
     takes an automaton whose indexes are all FREE, without extremes. A ``trace`` receives every vertex of one window.
     O(log n) per event, window and transition with one comparison; memory for the events of ``width`` windows.
     """
-    way, area, extra = _ready(automaton, input_, lanes, partitions, width)
+    way = Way(automaton.states, automaton.steps, lanes, np.empty(len(automaton.states.indexes), dtype=np.int64))
+    extra = _extra(automaton, input_, lanes, partitions, width)
+    codes = input_.operands.codes
     goal = Goal(automaton.slots, width, blank, results, latest, carried)
-    _propagate(way, input_.events, input_.weights, area, extra, partitions, goal, trace or new_trace(0, 0, 0))
+    _propagate(way, input_.events, input_.weights, codes, extra, partitions, goal, trace or new_trace(0, 0, 0))
 
 
 class Goal(NamedTuple):
@@ -105,22 +108,31 @@ class Goal(NamedTuple):
     carried: NDArray[Any]
 
 
-def _ready(
-    automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, width: int
-) -> tuple[Way, Area, Extra | None]:
-    """Room for a run."""
-    largest, partition, vertices = _largest(input_.events, automaton.states.ptr, lanes, partitions, width)
-    rank, codes = automaton.states.rank, input_.operands.codes
-    area = Area(
+def _extra(automaton: Automaton, input_: Input, lanes: Lanes, partitions: Int, width: int) -> Extra | None:
+    """What BOX and SCAN indexes need besides rows, if there are such."""
+    if not needs_extra(automaton.states.indexes):
+        return None
+    largest = _largest_chunk(lanes, partitions, width)
+    return new_extra(automaton, input_.operands, input_.events.mask, largest)
+
+
+@part
+def _new_area(way: Way, events: Events, codes: NDArray[np.int64], partitions: Int, width: int) -> Area:
+    """Room for a run, made inside the kernel: from Python, every array of it would be handed over one by one."""
+    rank, lanes = way.states.rank, way.lanes
+    partition, vertices = 0, 0
+    for k in range(partitions.shape[0]):
+        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
+        partition = max(partition, end - begin)
+        vertices = max(vertices, largest_tick(way.states.ptr, events, begin, end))
+    largest = _largest(lanes, partitions, width)
+    return Area(
         new_ranks(rank, partition, partition),
         new_ranks(rank, largest, min(SPARSE * largest, partition)),
         new_scratch(rank, partition),
-        new_tick(vertices, len(lanes.first)),
+        new_tick(vertices, lanes.first.shape[0]),
         codes,
     )
-    base = np.empty(len(automaton.states.indexes), dtype=np.int64)
-    extra = new_extra(automaton, input_.operands, input_.events.mask, largest)
-    return Way(automaton.states, automaton.steps, lanes, base), area, extra
 
 
 @kernel
@@ -128,15 +140,16 @@ def _propagate_singly(
     way: Way,
     events: Events,
     weights: Weights,
-    area: Area,
+    codes: NDArray[np.int64],
     extra: Extra | None,
     partitions: Int,
-    goal: Goal,
-    trace: Trace,
+    slots: Slots,
+    results: Results,
 ) -> None:
     """See ``propagate_singly``."""
     lanes, rank = way.lanes, way.states.rank
-    results, slots = goal.results, goal.slots
+    area = _new_area(way, events, codes, partitions, _ONE_WINDOW)
+    latest, trace = np.empty(0), no_trace()
     vertices = area.tick.vertex.shape[0]
     capacity = _FIRST
     arena = room_for_one(capacity, slots)
@@ -160,7 +173,7 @@ def _propagate_singly(
             arena.store[: used * slots.adds] = 0.0
             arena.maxima[: used * slots.maxes] = -np.inf
             chunk = Chunk(window, window + 1, first, last, origin, events.required[partitions[k]], used)
-            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, goal.latest, trace)
+            sweep(arena, way, events, weights, ranks, extra, area.tick, chunk, latest, trace)
             for slot in range(slots.adds):
                 results.words[window, slot] = arena.store[slot]
             for slot in range(slots.maxes):
@@ -172,7 +185,7 @@ def _propagate(
     way: Way,
     events: Events,
     weights: Weights,
-    area: Area,
+    codes: NDArray[np.int64],
     extra: Extra | None,
     partitions: Int,
     goal: Goal,
@@ -180,6 +193,7 @@ def _propagate(
 ) -> None:
     """See ``propagate``."""
     lanes, rank = way.lanes, way.states.rank
+    area = _new_area(way, events, codes, partitions, goal.width)
     results, slots, width = goal.results, goal.slots, goal.width
     vertices = area.tick.vertex.shape[0]
     capacity = _FIRST
@@ -248,19 +262,20 @@ def _write(
 
 
 @kernel
-def _largest(events: Events, ptr: Int, lanes: Lanes, partitions: Int, width: int) -> tuple[int, int, int]:
-    """The most events that any ``width`` windows span and any partition holds, and the most vertices of one tick."""
+def _largest_chunk(lanes: Lanes, partitions: Int, width: int) -> int:
+    """``_largest`` for Python."""
+    return _largest(lanes, partitions, width)
+
+
+@inner
+def _largest(lanes: Lanes, partitions: Int, width: int) -> int:
+    """The most events that any ``width`` windows of one of the partitions span."""
     chunk = 0
-    partition = 0
-    vertices = 0
     for k in range(partitions.shape[0]):
-        begin, end = events.offsets[partitions[k]], events.offsets[partitions[k] + 1]
-        partition = max(partition, end - begin)
-        vertices = max(vertices, largest_tick(ptr, events, begin, end))
         for window in range(lanes.offsets[k], lanes.offsets[k + 1], width):
             low, high = _extent(lanes, window, min(window + width, lanes.offsets[k + 1]))
             chunk = max(chunk, high - low)
-    return chunk, partition, vertices
+    return chunk
 
 
 @inner

@@ -90,10 +90,14 @@ class Scratch(NamedTuple):
     """Per 64 places: which occur, and how many occur before them."""
 
 
+@part
 def new_ranks(rank: Int, events: int, places: int) -> Ranks:
     """Room for so many events, at so many places at most."""
-    comparisons = len(rank)
-    with_keys = int((rank[:, STRIDE] > 0).any())
+    comparisons = rank.shape[0]
+    with_keys = 0
+    for r in range(comparisons):
+        if rank[r, STRIDE] > 0:
+            with_keys = 1
     return Ranks(
         np.empty((comparisons, events), dtype=np.int32),
         np.empty((comparisons, events), dtype=np.int32),
@@ -104,9 +108,10 @@ def new_ranks(rank: Int, events: int, places: int) -> Ranks:
     )
 
 
+@part
 def new_scratch(rank: Int, events: int) -> Scratch:
     """Room to rank so many events."""
-    size = events if len(rank) else 0
+    size = events if rank.shape[0] > 0 else 0
     slots = _SLOTS if size > _SHORT else 0
     return Scratch(
         np.empty(size, dtype=np.int64),

@@ -28,6 +28,33 @@ def is_sorted(values: NDArray[np.int64]) -> bool:
 
 
 @kernel
+def number_integers(values: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+    """(numbers 0, 1, 2, … for the values in the order in which they first occur, how many there are).
+
+    The count is -1, and nothing is numbered, where values lie so far apart that it takes a hash table.
+    """
+    codes = np.empty(values.shape[0], dtype=np.int32)
+    if values.shape[0] == 0:
+        return codes, 0
+    low, high = values[0], values[0]
+    for row in range(values.shape[0]):
+        low = min(low, values[row])
+        high = max(high, values[row])
+    # As doubles, since the difference may not fit 64 bits.
+    if float(high) - float(low) >= 4.0 * values.shape[0] + 1024.0:
+        return codes, -1
+    number = np.full(high - low + 1, -1, dtype=np.int32)
+    count = 0
+    for row in range(values.shape[0]):
+        at = values[row] - low
+        if number[at] < 0:
+            number[at] = count
+            count += 1
+        codes[row] = number[at]
+    return codes, count
+
+
+@kernel
 def number_densely(
     codes: NDArray[np.int64], null: NDArray[np.bool_], size: int
 ) -> tuple[NDArray[np.int32], int, NDArray[np.int64]]:
@@ -72,21 +99,6 @@ def order_by_group(
             result[cursor[group]] = order[i]
             cursor[group] += 1
     return offsets, result
-
-
-@kernel
-def sort_slices(values: NDArray[np.float64], first: NDArray[np.int64]) -> None:
-    """Sort, in place, the values from each of ``first`` up to the next; by insertion, so slices should be short."""
-    for k in range(first.shape[0]):
-        begin = first[k]
-        end = first[k + 1] if k + 1 < first.shape[0] else values.shape[0]
-        for i in range(begin + 1, end):
-            value = values[i]
-            j = i - 1
-            while j >= begin and values[j] > value:
-                values[j + 1] = values[j]
-                j -= 1
-            values[j + 1] = value
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, small
+from greta.kernels.compiler import inner, part, small
 from greta.kernels.indexes import Chunk, Extra, insert, query
 from greta.kernels.layout import (
     BEGIN_FIRST,
@@ -47,6 +47,7 @@ class Tick(NamedTuple):
     """Per clip: the windows that hold the current event."""
 
 
+@part
 def new_tick(vertices: int, clips: int) -> Tick:
     """Room for so many vertices."""
     return Tick(

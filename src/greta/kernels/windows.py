@@ -7,12 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greta.kernels.compiler import inner, kernel
+from greta.kernels.compiler import inner, kernel, part, small
 from greta.kernels.layout import NOTHING
 
 Int = NDArray[np.int64]
 
 _NEVER = 2**62
+_MOST_AT_FIRST = 1 << 19
+"""Runs that there is room for to begin with, besides one per partition."""
 
 
 class Sliding(NamedTuple):
@@ -58,11 +60,6 @@ class Breaks(NamedTuple):
     """Scratch: a position per negative."""
 
 
-def new_runs(partitions: int, count: int) -> WindowRuns:
-    """Room for so many runs of so many partitions."""
-    return WindowRuns(np.empty(partitions + 1, dtype=np.int64), *(np.empty(count, dtype=np.int64) for _ in range(4)))
-
-
 @inner
 def first_at_or_after(time: Int, low: int, high: int, instant: int | np.int64) -> int:
     """First position in ``[low, high)`` whose time is not before ``instant``; ``high`` if none."""
@@ -76,37 +73,28 @@ def first_at_or_after(time: Int, low: int, high: int, instant: int | np.int64) -
 
 
 @kernel
-def window_runs(
-    offsets: Int,
-    time: Int,
-    sliding: Sliding,
-    merge: bool,
-    breaks: Breaks,
-    partitions: Int,
-    fill: bool,
-    runs: WindowRuns,
-) -> int:
-    """Runs of windows that hold the same events of a partition; the number of runs.
+def window_runs(offsets: Int, time: Int, sliding: Sliding, merge: bool, breaks: Breaks, partitions: Int) -> WindowRuns:
+    """Runs of windows that hold the same events of a partition.
 
-    Without ``merge`` every window is a run of its own; a run ends before each of the ``breaks``. With ``fill`` the
-    runs are written, else only counted. At most two runs per event and one per break, whatever the number of windows
-    per event is.
+    Without ``merge`` every window is a run of its own; a run ends before each of the ``breaks``. At most two runs per
+    event and one per break, whatever the number of windows per event is.
     """
     within, slide, owned = sliding
+    # Windows after which one begins as another ends; where they never meet, more than there are.
+    each = within // slide if slide > 0 and within % slide == 0 else _NEVER
+    ends = np.empty(partitions.shape[0] + 1, dtype=np.int64)
+    # Columns of a run: first window, last window, first event, one past the last event.
+    runs = np.empty((4, _at_first(offsets, time, sliding, partitions)), dtype=np.int64)
     count = 0
     for k in range(partitions.shape[0]):
         begin = offsets[partitions[k]]
         end = offsets[partitions[k] + 1]
-        if fill:
-            runs.offsets[k] = count
+        ends[k] = count
         if begin == end:
             continue
         if within == 0:
-            if fill:
-                runs.first_window[count] = 0
-                runs.last_window[count] = 0
-                runs.first[count] = begin
-                runs.last[count] = end
+            # As many runs as partitions at most, so there is room.
+            _write_run(runs, count, 0, 0, begin, end)
             count += 1
             continue
         for negative in range(breaks.at.shape[0]):
@@ -120,6 +108,10 @@ def window_runs(
         while low < end and window < beyond:
             opens = window * slide
             closes = opens + within
+            # Where an earlier window ended as this one begins, its end is the event to begin with.
+            ended = count - each
+            if ended >= ends[k] and runs[0, ended] == window - each:
+                low = max(low, runs[3, ended])
             while low < end and time[low] < opens:
                 low += 1
             if low == end:
@@ -131,22 +123,51 @@ def window_runs(
             if low == high:
                 window = max(window + 1, _ceil(time[low] - within + 1, slide))
                 continue
-            after = time[low] // slide + 1
-            if high < end:
-                after = min(after, (time[high] - within) // slide + 1)
-            for negative in range(breaks.at.shape[0]):
-                after = min(after, _next_break(breaks, negative, partitions[k], window))
-            after = min(after, beyond) if merge else window + 1
-            if fill:
-                runs.first_window[count] = window
-                runs.last_window[count] = after - 1
-                runs.first[count] = low
-                runs.last[count] = high
+            after = window + 1
+            # Divisions take longer than all else here, and windows that slide over many events differ.
+            if merge and time[low] >= opens + slide and (high == end or time[high] >= closes + slide):
+                after = time[low] // slide + 1
+                if high < end:
+                    after = min(after, (time[high] - within) // slide + 1)
+                for negative in range(breaks.at.shape[0]):
+                    after = min(after, _next_break(breaks, negative, partitions[k], window))
+                after = min(after, beyond)
+            if count == runs.shape[1]:
+                runs = _twice(runs)
+            _write_run(runs, count, window, after - 1, low, high)
             count += 1
             window = after
-    if fill:
-        runs.offsets[partitions.shape[0]] = count
-    return count
+    ends[partitions.shape[0]] = count
+    return WindowRuns(ends, runs[0, :count], runs[1, :count], runs[2, :count], runs[3, :count])
+
+
+@inner
+def _at_first(offsets: Int, time: Int, sliding: Sliding, partitions: Int) -> int:
+    """Room for runs to begin with: one per partition, and as many as there can be, up to a limit."""
+    room = 0
+    if sliding.within > 0:
+        each = sliding.within // sliding.slide + 2
+        for k in range(partitions.shape[0]):
+            begin, end = offsets[partitions[k]], offsets[partitions[k] + 1]
+            if begin < end and room < _MOST_AT_FIRST:
+                room += min((time[end - 1] - time[begin]) // sliding.slide + each, 2 * (end - begin))
+    return int(partitions.shape[0] + min(room, _MOST_AT_FIRST) + 1)
+
+
+@small
+def _write_run(runs: Int, at: int, first_window: int, last_window: int, first: int, last: int) -> None:
+    runs[0, at] = first_window
+    runs[1, at] = last_window
+    runs[2, at] = first
+    runs[3, at] = last
+
+
+@part
+def _twice(runs: Int) -> Int:
+    """The same with room for twice as many."""
+    more = np.empty((runs.shape[0], 2 * runs.shape[1]), dtype=np.int64)
+    more[:, : runs.shape[1]] = runs
+    return more
 
 
 @inner

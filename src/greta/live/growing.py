@@ -15,7 +15,8 @@ from greta.kernels.heap import ABOUT, FULL, LEISURE, LISTED_THERE, LOOKED_AT, SC
 from greta.kernels.instances import copy_all, release
 from greta.kernels.layout import Weights
 from greta.kernels.live import News, Stretch, go_on
-from greta.kernels.runs import BASE, LARGEST_RUN, LEISURELY, PLACE, SCRATCH
+from greta.kernels.merges import LARGEST_RUN, LEISURELY, SCRATCH
+from greta.kernels.runs import BASE, PLACE
 from greta.live.edges import CutOffs
 from greta.live.graphs import NEVER, Graph
 from greta.live.news import NewEvents

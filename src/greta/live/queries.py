@@ -89,6 +89,13 @@ class OpenQueries:
         self.until = until
         self.due = min(_next_end(job, until) for job in self.jobs)
 
+    def answered_at(self, watermark: int) -> int:
+        """The instant up to which events must be taken in for all rows that are due at a watermark."""
+        if self.early or watermark < self.due:
+            return watermark
+        windowed = [job for job in self.jobs if job.plan.window is not None]
+        return max((_next_end(job, watermark) - job.windows[1] for job in windowed), default=watermark)
+
     def close(self, ready: tuple[pa.Table, Int] | None) -> pa.Table:
         """Take in the last events; rows of all windows."""
         events = self._relevant(ready)

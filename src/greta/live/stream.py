@@ -4,6 +4,9 @@
                until the watermark  of each query,        of a window, when
                has passed them      in order of time      the watermark reaches its end
 
+Answers come first: a push that ends windows takes in the events that these hold, returns their rows, and leaves later
+events for the next push; events between two ends wait until they are many, or a window is about to end.
+
 The watermark is the latest time seen, less the lateness. It never goes back; an event before it is late, dropped and
 counted. Events *at* the watermark wait, since others of the same tick may follow.
 """
@@ -41,9 +44,6 @@ Schema: TypeAlias = "pa.Schema | Mapping[str, pa.DataType]"
 NEVER = -(2**63)
 """A watermark before all times."""
 
-_SMALL = 512
-"""So few events are kept until a window ends, or more have come: taking in one costs about as much as taking many."""
-
 
 @dataclass(frozen=True, slots=True)
 class StreamFigures:
@@ -58,7 +58,7 @@ class StreamFigures:
     watermark: datetime | float | None
     """Windows that end here or before are final; None before the first event."""
     waiting_events: int
-    """Events that the watermark has not passed."""
+    """Events that are in no window yet: the watermark has not passed them, or no row is due that needs them."""
     kept_events: int
     """Events kept for open windows, those of each query counted by themselves."""
     open_windows: int
@@ -77,6 +77,11 @@ class Stream:
     A call that raises leaves the stream as it was; only where windows had moved already (memory that ran out while
     their rows were made, an interrupt) does it end the stream, and say so. Not for several threads at a time.
     """
+
+    few = 512
+    """Fewer events are never taken in before a window ends: taking in one costs about as much as taking many."""
+    enough = 4096
+    """So many events are taken in whether a window is about to end or not, lest its rows wait for them."""
 
     def __init__(
         self,
@@ -276,11 +281,13 @@ class Stream:
             self._late += 1
             return queries.nothing
         watermark = max(self._watermark, instant - self._lateness)
-        if watermark < queries.due and len(self._rows) < _SMALL and not queries.early:
+        if not self._takes_in(watermark, self._fresh + len(self._rows) + 1):
             self._rows.append(row)
             self._row_times.append(instant)
             self._watermark = watermark
             self._events += 1
+            if len(self._rows) >= self.few:
+                self._settle()
             return queries.nothing
         self._settle()
         times = np.array([instant], dtype=np.int64)
@@ -301,23 +308,40 @@ class Stream:
         if len(times):
             watermark = max(watermark, int(times.max()) - self._lateness)
         waiting = self._waiting.extended(table, times)
-        if watermark < queries.due and self._fresh + len(times) < _SMALL and not queries.early:
+        if self._takes_in(watermark, self._fresh + len(times)):
+            answer = self._move(waiting, watermark)
+        else:
             self._waiting, self._watermark = waiting, watermark
             self._fresh += len(times)
             answer = queries.nothing
-        else:
-            answer = self._move(waiting, watermark)
         self._events += len(times)
         self._late += late
         return answer
 
-    def _move(self, waiting: Waiting, watermark: int) -> pa.Table:
-        """Bring all windows to a watermark; from here on it is the stream's, and what still waits too."""
+    def _takes_in(self, watermark: int, fresh: int) -> bool:
+        """Whether a push that moves the watermark here takes events in; ``fresh`` have come since one did.
+
+        It does where a window ends, and where the next push may end one if it brings as much time as this one: then
+        that one has nothing to take in.
+        """
         assert self._bound is not None
         _, queries = self._bound
-        ready, left = waiting.split(watermark)
-        rows = self._computed(lambda: queries.advance(ready, watermark))
-        self._waiting, self._watermark, self._fresh = left, watermark, 0
+        if watermark >= queries.due or queries.early or fresh >= self.enough:
+            return True
+        return fresh >= self.few and self._watermark != NEVER and 2 * watermark - self._watermark >= queries.due
+
+    def _move(self, waiting: Waiting, watermark: int) -> pa.Table:
+        """Return the rows of windows that end up to a watermark, which is the stream's from here on.
+
+        Where windows end, events after the last of their ends still wait: no row is about them.
+        """
+        assert self._bound is not None
+        _, queries = self._bound
+        until = queries.answered_at(watermark)
+        ready, left = waiting.split(until)
+        rows = self._computed(lambda: queries.advance(ready, until))
+        self._waiting, self._watermark = left, watermark
+        self._fresh = left.before(watermark) if until < watermark else 0
         self._returned += rows.num_rows
         return rows
 

@@ -39,6 +39,10 @@ class Waiting:
             pieces = (_joined(pieces),)
         return Waiting(pieces)
 
+    def before(self, instant: int) -> int:
+        """How many events are before an instant."""
+        return sum(int(np.searchsorted(times, instant)) for _, times in self.pieces)
+
     def split(self, until: int) -> tuple[tuple[pa.Table, Int] | None, Waiting]:
         """(the events before an instant in order of time, or None where there are none; the others)"""
         ready, left = [], []

@@ -46,6 +46,11 @@ class Measure:
         return False
 
     @property
+    def counts(self) -> bool:
+        """Whether the measure is a number of things, which is never negative."""
+        return False
+
+    @property
     def compared(self) -> str | None:
         """The attribute whose values the measure is one of, for extremes; None: it is a number."""
         return None
@@ -75,6 +80,11 @@ class Trends(Measure):
     """Number of trends. Always the first measure of a plan."""
 
     @property
+    def counts(self) -> bool:
+        """Trends, events or values."""
+        return True
+
+    @property
     def words(self) -> str:
         """The measure in words."""
         return "number of trends"
@@ -89,6 +99,11 @@ class Events(Measure):
     """Number of events of some variables in all trends: ``COUNT(E)``."""
 
     variables: frozenset[str]
+
+    @property
+    def counts(self) -> bool:
+        """Trends, events or values."""
+        return True
 
     @property
     def words(self) -> str:
@@ -109,6 +124,11 @@ class Values(Measure):
 
     variables: frozenset[str]
     attribute: str
+
+    @property
+    def counts(self) -> bool:
+        """Trends, events or values."""
+        return True
 
     @property
     def attributes(self) -> tuple[str, ...]:

@@ -297,6 +297,11 @@ class Plan:
         return quotient or bool(self.computed) or judged
 
     @property
+    def may_be_infinite(self) -> frozenset[int]:
+        """The measures of which a double tells enough, however large they are: counts, unless their size matters."""
+        return frozenset(at for at, measure in enumerate(self.measures) if measure.counts and not self.needs_magnitudes)
+
+    @property
     def event_types(self) -> tuple[str, ...]:
         """Event types that the query speaks of, negative ones included, in the order of the pattern."""
         return tuple(dict.fromkeys(variable.event_type for variable in self.variables))
