@@ -121,8 +121,10 @@ def order_events(time: Int, keys: Keys) -> tuple[Int, Int]:
 def plain_frame(offsets: Int, order: Int, mask: Mask, variables: int, keep_all: bool) -> Frame:
     """The rows that may take one of the variables, still by partition and time; ``mask`` is by place in the order."""
     taken = mask & np.uint64(variables)
-    if not keep_all and np.count_nonzero(taken) < len(taken):
-        places = np.flatnonzero(taken)
+    # NumPy counts and finds truth values many times as fast as numbers.
+    there = taken != 0
+    if not keep_all and np.count_nonzero(there) < len(taken):
+        places = np.flatnonzero(there)
         offsets = np.searchsorted(places, offsets)
         order, taken = order[places], taken[places]
     count = len(offsets) - 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -21,6 +21,7 @@ import numba
 import numpy as np
 from numba.core import caching
 from numba.core.event import Event, Listener, register
+from numba.core.types import unliteral
 
 from greta.kernels.parts import PartCompiler
 
@@ -49,9 +50,9 @@ def kernel(function: Function) -> Function:
         return _plain(function)
     with _own_places():
         try:
-            return numba.njit(cache=True, **OPTIONS)(function)  # type: ignore[no-any-return]
+            return _taking_numbers_alike(numba.njit(cache=True, **OPTIONS)(function))  # type: ignore[no-any-return]
         except RuntimeError:
-            return numba.njit(**OPTIONS)(function)  # type: ignore[no-any-return]
+            return _taking_numbers_alike(numba.njit(**OPTIONS)(function))  # type: ignore[no-any-return]
 
 
 def part(function: Function) -> Function:
@@ -79,7 +80,28 @@ def small(function: Function) -> Function:
 def _part(function: Function, options: dict[str, Any]) -> Function:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _plain(function)
-    return numba.njit(**options)(function)  # type: ignore[no-any-return]
+    return _taking_numbers_alike(numba.njit(**options)(function))  # type: ignore[no-any-return]
+
+
+def _taking_numbers_alike(dispatcher: Any) -> Any:
+    """The same function, compiled once for all integers that other kernels hand to it.
+
+    Numba gives an integer that stands in the source a type of its own, and would compile a part for ``0``, for ``1``
+    and for variables.
+    """
+    if not TUNED:
+        return dispatcher
+    resolve = dispatcher.get_call_template
+
+    def resolve_alike(args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
+        return resolve([_plain_type(kind) for kind in args], {name: _plain_type(kind) for name, kind in kws.items()})
+
+    dispatcher.get_call_template = resolve_alike
+    return dispatcher
+
+
+def _plain_type(kind: Any) -> Any:
+    return unliteral(kind)  # type: ignore[no-untyped-call]
 
 
 def _plain(function: Function) -> Function:

@@ -174,7 +174,9 @@ def enumerate_trends(
                 ending = members[depth, k]
         path[depth] = chosen
         sizes[depth] = size
-        add[depth + 1], cap[depth + 1], rest[depth + 1] = add[depth], cap[depth], rest[depth]
+        for s in range(slots):
+            add[depth + 1, s], cap[depth + 1, s] = add[depth, s], cap[depth, s]
+        rest[depth + 1] = rest[depth]
         state, event = automaton.states.state[graph.state[chosen]], graph.event[chosen]
         rest[depth + 1] = _pull_back(
             automaton.steps.steps, input_.weights, state[PART_FIRST], state[PART_LAST], event,

@@ -166,7 +166,9 @@ def _write_run(runs: Int, at: int, first_window: int, last_window: int, first: i
 def _twice(runs: Int) -> Int:
     """The same with room for twice as many."""
     more = np.empty((runs.shape[0], 2 * runs.shape[1]), dtype=np.int64)
-    more[:, : runs.shape[1]] = runs
+    for column in range(runs.shape[0]):
+        for at in range(runs.shape[1]):
+            more[column, at] = runs[column, at]
     return more
 
 
