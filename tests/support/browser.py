@@ -119,10 +119,18 @@ class Page:
         return element
 
     def hover(self, css: str) -> None:
-        """Move the pointer over an element."""
+        """Move the pointer over an element that stands still; from elsewhere, since only then it is entered."""
         from selenium.webdriver import ActionChains
 
-        self.done(lambda: ActionChains(self.driver, duration=50).move_to_element(self.find(css)).perform())
+        def enter() -> bool:
+            self.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", self.find(css))
+            element = self.still(css)
+            chain = ActionChains(self.driver, duration=50)
+            chain.w3c_actions.pointer_action.move_to_location(1, 1)
+            chain.move_to_element(element).perform()
+            return bool(self.driver.execute_script("return arguments[0].matches(':hover')", element))
+
+        self.wait(enter)
 
     def text(self, css: str) -> str:
         found = self.all(css)
