@@ -5,7 +5,7 @@
                has passed them      in order of time      the watermark reaches its end
 
 Answers come first: a push that ends windows takes in the events that these hold, returns their rows, and leaves later
-events for the next push; events between two ends wait until they are many, or a window is about to end.
+events for the next push; events between two ends wait until they are many, or the next end is near.
 
 The watermark is the latest time seen, less the lateness. It never goes back; an event before it is late, dropped and
 counted. Events *at* the watermark wait, since others of the same tick may follow.
@@ -80,8 +80,8 @@ class Stream:
 
     few = 512
     """Fewer events are never taken in before a window ends: taking in one costs about as much as taking many."""
-    enough = 4096
-    """So many events are taken in whether a window is about to end or not, lest its rows wait for them."""
+    enough = 32_768
+    """So many events are taken in however far the end of a window is: it may come sooner than it seems."""
 
     def __init__(
         self,
@@ -321,14 +321,17 @@ class Stream:
     def _takes_in(self, watermark: int, fresh: int) -> bool:
         """Whether a push that moves the watermark here takes events in; ``fresh`` have come since one did.
 
-        It does where a window ends, and where the next push may end one if it brings as much time as this one: then
-        that one has nothing to take in.
+        It does where a window ends, and half-way from the last time to the next end, again and again: the more events
+        at once, the less each of them costs, and what is left for the push that ends the window is little::
+
+            taken in    ●─────────────────●────────●────●──●─●  end of a window
+            waiting       more and more     less     ...
         """
         assert self._bound is not None
         _, queries = self._bound
         if watermark >= queries.due or queries.early or fresh >= self.enough:
             return True
-        return fresh >= self.few and self._watermark != NEVER and 2 * watermark - self._watermark >= queries.due
+        return fresh >= self.few and queries.due - watermark <= watermark - queries.until
 
     def _move(self, waiting: Waiting, watermark: int) -> pa.Table:
         """Return the rows of windows that end up to a watermark, which is the stream's from here on.

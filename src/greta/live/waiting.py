@@ -36,7 +36,12 @@ class Waiting:
             return self
         pieces = (*self.pieces, _in_order(table, times))
         if len(pieces) > _MOST_PIECES:
-            pieces = (_joined(pieces),)
+            # A piece that is longer than twice all that follow stays as it is, so that no event is copied often.
+            first, following = len(pieces) - 1, len(times)
+            while first > 0 and len(pieces[first - 1][1]) <= 2 * following:
+                first -= 1
+                following += len(pieces[first][1])
+            pieces = (*pieces[:first], _joined(pieces[first:]))
         return Waiting(pieces)
 
     def before(self, instant: int) -> int:
