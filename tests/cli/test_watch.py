@@ -111,9 +111,13 @@ def test_a_row_comes_while_the_pipe_is_open_and_ctrl_c_ends_quietly() -> None:
         process.stdin.write((LINES[3] + "\n").encode())
         process.stdin.flush()
         assert json.loads(line_within(process)) == ROWS[0]
+        process.stdin.write(b'{"type": "A", "time": 14, "g": "p"}\n')
+        process.stdin.flush()
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         assert (out, process.returncode) == (b"", 0)
+        assert err.decode().strip().endswith("left out: 1 windows that were open")
         assert b"Traceback" not in err
 
 

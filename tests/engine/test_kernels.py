@@ -75,6 +75,12 @@ def test_windows_by_themselves_may_be_many_times_the_events() -> None:
     assert runs([0, 10**9], within=100, slide=1) == [(-99, 0, 0, 1), (10**9 - 99, 10**9, 1, 2)]
 
 
+def test_times_may_be_further_apart_than_64_bits_tell() -> None:
+    far = 2**62 + 2**61
+    first, last = (-far) // 10, far // 10
+    assert runs([-far, far], within=10, slide=10) == [(first, first, 0, 1), (last, last, 1, 2)]
+
+
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=30), st.integers(1, 12), st.integers(1, 12))
 def test_runs_hold_the_windows_that_each_window_by_itself_has(times: list[int], within: int, slide: int) -> None:
     times.sort()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from greta import aggregate, analyze
@@ -139,3 +140,30 @@ def test_each_partition_that_overflows_is_computed_again() -> None:
     events = [{"type": "A", "time": at, "x": float(p), "p": p} for p, size in enumerate(sizes) for at in range(size)]
     query = "RETURN p, AVG(A.x) AS mean PATTERN A+ WHERE [p] GROUP-BY p"
     assert aggregate(events, query).column("mean").to_pylist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def partitions(count: int, lengths: dict[str, int]) -> pa.Table:
+    """So many partitions k, each with so many events of each type, a second apart."""
+    types = [name for name, length in lengths.items() for _ in range(length)]
+    rows = [{"type": name, "time": float(at), "k": k} for k in range(count) for at, name in enumerate(types)]
+    return pa.Table.from_pylist(rows)
+
+
+def test_counts_that_are_compared_keep_their_size_where_partitions_meet() -> None:
+    events = partitions(5, {"A": 1, "B": 1022})
+    query = "RETURN COUNT(*) PATTERN SEQ(A?, B+) WHERE [k] HAVING COUNT(*) {0} COUNT(A) WITHIN 2000 seconds"
+    assert aggregate(events, query.format(">")).num_rows == 1
+    assert aggregate(events, query.format("<=")).num_rows == 0
+    assert aggregate(partitions(1, {"A": 1, "B": 1100}), query.format(">")).num_rows == 1
+    assert aggregate(events, query.replace("COUNT(A)", "5").format(">")).num_rows == 1
+
+
+def test_counts_of_one_query_may_be_infinite_beside_sums_of_another_that_cancel_out() -> None:
+    events = pa.concat_tables([partitions(3, {"A": 1014}), partitions(6, {"B": 1014}).filter(pc.field("k") > 2)])
+    counted = "RETURN SUM(COUNT(*)) AS x PATTERN A+ WHERE [k] WITHIN 2000 seconds"
+    cancelled = "RETURN SUM(COUNT(A) - COUNT(B)) AS x PATTERN (A OR B)+ WHERE [k] WITHIN 2000 seconds"
+    alone = aggregate(events, cancelled)["x"].to_pylist()
+    assert alone == [0.0]
+    for queries in ({"one": counted, "two": cancelled}, {"two": cancelled, "one": counted}):
+        together = aggregate(events, queries).to_pylist()
+        assert [row["x"] for row in together if row["query"] == "two"] == alone

@@ -74,8 +74,8 @@ def merge(parts: list[Merged], plan: Plan | None = None) -> Merged:
     if count < 2:
         return joined
     # Each value is a run of one window, in a partition of its own.
-    places, window = np.arange(count + 1), _own(joined.window)
-    where = (places, places[:-1], window, window, np.ones(count, dtype=bool), _own(joined.group), count)
+    places, window = np.arange(count + 1), _for_kernels(joined.window)
+    where = (places, places[:-1], window, window, np.ones(count, dtype=bool), _for_kernels(joined.group), count)
     return _merge(joined.adds, joined.maxes, *cells_of_runs(*where), plan)
 
 
@@ -97,24 +97,24 @@ def _merge(
     )
 
 
-def _own(column: NDArray[Any]) -> NDArray[Any]:
+def _for_kernels(column: NDArray[Any]) -> NDArray[Any]:
     """The column as kernels take it: in one piece, and not lent by Arrow, which is a type of its own to them."""
     return column if column.flags.c_contiguous and column.flags.writeable else column.copy()
 
 
-def _add_up(column: NDArray[Any], order: Int, first: Int, measure: int, plan: Plan | None) -> NDArray[Any]:
+def _add_up(column: NDArray[Any], taken: Int, first: Int, measure: int, plan: Plan | None) -> NDArray[Any]:
     """The sum of each cell; as Python's numbers where one does not fit its type.
 
-    The rows of a cell are those from its place in ``first`` on, up to the next cell's, in ``order``.
+    The rows of a cell are those from its place in ``first`` on, up to the next cell's, in ``taken``.
     """
-    if len(first) == len(order):
-        return column[order]
+    if len(first) == len(taken):
+        return column[taken]
     if column.dtype == np.float64:
-        sums, too_large = add_cells(_own(column), order, first)
+        sums, too_large = add_cells(_for_kernels(column), taken, first)
         if too_large and (plan is None or measure not in plan.may_be_infinite):
-            return _exact_beyond(sums, column[order], first)
+            return _exact_beyond(sums, column[taken], first)
         return sums
-    column = column[order]
+    column = column[taken]
     if column.dtype == np.int64 and np.abs(column.astype(np.float64)).sum() < 2.0**62:
         return np.asarray(np.add.reduceat(column, first))
     return _add_up_objects(column.astype(object), first)

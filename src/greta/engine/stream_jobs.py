@@ -123,6 +123,14 @@ class StreamJob(Job):
         """The last window that an instant in the clock's units falls into, or that begins before it."""
         return instant // self.windows[1]
 
+    def windows_of(self, earliest: int, latest: int, first: int) -> range:
+        """The windows of events between two instants in the clock's units, without those before the ``first``."""
+        if self.plan.window is None:
+            return range(1)
+        within, slide = self.windows
+        start = max((earliest - within) // slide + 1, first, self.clock.lowest_window)
+        return range(start, self.last_window(latest) + 1)
+
 
 def sharing(jobs: Sequence[StreamJob]) -> tuple[tuple[int, ...], ...]:
     """The numbers of queries by the events that they keep: those of one group keep them once."""

@@ -82,7 +82,9 @@ def _kinship(plan: Plan, flow: Flow) -> Hashable:
     measures = tuple((measure.combine, measure.compared, measure.sign) for measure in plan.measures)
     outputs = tuple((output.name, output.finish, output.measures) for output in plan.outputs)
     shown = (plan.group, plan.returned, plan.computed, plan.columns, plan.having)
-    return (plan.partitioning.common, plan.window, measures, outputs, shown, slots, starts)
+    # One plan stands for all where results of partitions are added up.
+    added = plan.may_be_infinite
+    return (plan.partitioning.common, plan.window, measures, outputs, shown, slots, starts, added)
 
 
 def _flow(job: Job, prepared: Prepared) -> Flow:

@@ -143,14 +143,17 @@ def window_runs(offsets: Int, time: Int, sliding: Sliding, merge: bool, breaks: 
 
 @inner
 def _at_first(offsets: Int, time: Int, sliding: Sliding, partitions: Int) -> int:
-    """Room for runs to begin with: one per partition, and as many as there can be, up to a limit."""
+    """Room for runs to begin with, which grows: one per partition, and about as many as there may be, up to a limit."""
     room = 0
     if sliding.within > 0:
         each = sliding.within // sliding.slide + 2
         for k in range(partitions.shape[0]):
             begin, end = offsets[partitions[k]], offsets[partitions[k] + 1]
             if begin < end and room < _MOST_AT_FIRST:
-                room += min((time[end - 1] - time[begin]) // sliding.slide + each, 2 * (end - begin))
+                span = time[end - 1] - time[begin]
+                most = 2 * (end - begin)
+                # Less than nothing: 64 bits do not hold times so far apart.
+                room += min(span // sliding.slide + each, most) if span >= 0 else most
     return int(partitions.shape[0] + min(room, _MOST_AT_FIRST) + 1)
 
 

@@ -112,12 +112,12 @@ class Graph(ABC):
         return Totals(parts.rows, parts.base, parts.last, parts.required, self.program.edges.blocks)
 
     @property
-    def open_windows(self) -> int:
+    def open_windows(self) -> range:
         """Windows that have a trend, or may get one."""
         parts = self.partitions
         numbers = parts.all_numbers()
         last = np.minimum(parts.last[numbers], parts.base[numbers] + self.program.width - 1).max(initial=NEVER)
-        return max(0, int(last) - self.base + 1)
+        return range(self.base, int(last) + 1)
 
     def advance(self, events: pa.Table, until: int) -> list[Reading]:
         """Take in events in order of time, all before ``until``; the results of windows that end up to it."""

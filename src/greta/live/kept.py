@@ -104,16 +104,9 @@ class Kept:
         return pa.concat_tables([piece.events for piece in self.pieces]) if self.pieces else None
 
     @property
-    def open_windows(self) -> int:
-        """How many open windows have an event."""
-        if not self.pieces:
-            return 0
-        if self.job.plan.window is None:
-            return 1
-        within, slide = self.job.windows
-        oldest = (self.pieces[0].low - within) // slide + 1
-        latest = self.job.last_window(self.pieces[-1].high)
-        return max(0, latest - max(oldest, self.first, self.job.clock.lowest_window) + 1)
+    def open_windows(self) -> range:
+        """The open windows that have an event."""
+        return self.job.windows_of(self.pieces[0].low, self.pieces[-1].high, self.first) if self.pieces else range(0)
 
     def with_(self, events: pa.Table) -> Kept:
         """These events and more, all of them later, as ``keyed`` gives them."""

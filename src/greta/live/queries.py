@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from greta.engine.job import Job
 from greta.engine.queries import Label, common_schema, naming, spread
 from greta.engine.stream_jobs import StreamJob, relevant
 from greta.engine.tables import contiguous
@@ -23,7 +23,7 @@ _FOREVER = 2**63
 
 
 class OpenQueries:
-    """One query or several, all at the same time: the watermark up to which their windows have been brought."""
+    """One query or several, all at the same time: the instant up to which their windows have been brought."""
 
     def __init__(
         self,
@@ -93,8 +93,7 @@ class OpenQueries:
         """The instant up to which events must be taken in for all rows that are due at a watermark."""
         if self.early or watermark < self.due:
             return watermark
-        windowed = [job for job in self.jobs if job.plan.window is not None]
-        return max((_next_end(job, watermark) - job.windows[1] for job in windowed), default=watermark)
+        return max((_last_end(job, watermark) for job in self.jobs if job.plan.window is not None), default=watermark)
 
     def close(self, ready: tuple[pa.Table, Int] | None) -> pa.Table:
         """Take in the last events; rows of all windows."""
@@ -109,9 +108,18 @@ class OpenQueries:
         self.apart = False
         return rows
 
-    def figures(self) -> list[Figures]:
-        """Per query: what is kept."""
-        return [windows.figures() for windows in self.windows]
+    def figures(self, waiting: tuple[pa.Table, Int] | None) -> list[Figures]:
+        """Per query: what is kept, and its open windows, with those of events that are ``waiting`` to be taken in."""
+        each = []
+        for job, windows, events in zip(self.jobs, self.windows, self._relevant(waiting), strict=True):
+            figures = windows.figures()
+            if events.num_rows:
+                times = job.clock.read(events.column(job.time), job.time)
+                later = job.windows_of(int(times[0]), int(times[-1]), _first_open(job, self.until))
+                start = figures.open.start if figures.open else later.start
+                figures = replace(figures, open=range(start, later.stop))
+            each.append(figures)
+        return each
 
     def at_close(self) -> tuple[str, ...]:
         """Per query that is never online: why."""
@@ -146,12 +154,25 @@ class OpenQueries:
         return spread(rows, pa.scalar(label, schema.field(0).type), schema)
 
 
-def _next_end(job: Job, until: int) -> int:
+def _next_end(job: StreamJob, until: int) -> int:
     """The end of the first window that ends after ``until``."""
     if job.plan.window is None:
         return _FOREVER
-    within, slide = job.clock.units(job.plan.window)
-    return within + slide * ((until - within) // slide + 1)
+    within, slide = job.windows
+    return within + slide * _first_open(job, until)
+
+
+def _last_end(job: StreamJob, until: int) -> int:
+    """The end of the last window that ends at ``until`` or before."""
+    return _next_end(job, until) - job.windows[1]
+
+
+def _first_open(job: StreamJob, until: int) -> int:
+    """The first window that ends after ``until``; 0 where there is but one."""
+    if job.plan.window is None:
+        return 0
+    within, slide = job.windows
+    return (until - within) // slide + 1
 
 
 def _by_window(rows: pa.Table) -> pa.Table:

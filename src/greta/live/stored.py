@@ -43,7 +43,7 @@ class Stored:
     """The columns that were bound; None before the first event."""
     watermark: int
     until: int
-    """The watermark up to which windows have been brought."""
+    """The instant up to which windows have been brought, the watermark or before."""
     ahead: datetime | float | None
     """The time that ``advance`` told before the columns were known."""
     counts: dict[str, int]

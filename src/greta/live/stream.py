@@ -79,7 +79,7 @@ class Stream:
     """
 
     few = 512
-    """Fewer events are never taken in before a window ends: taking in one costs about as much as taking many."""
+    """Fewer events are not taken in between two ends of windows: taking in one costs about as much as taking many."""
     enough = 32_768
     """So many events are taken in however far the end of a window is: it may come sooner than it seems."""
 
@@ -205,7 +205,7 @@ class Stream:
         """What the stream has done and what it keeps now."""
         self._settle()
         waiting = self._waiting
-        each = [] if self._bound is None else self._bound[1].figures()
+        each = [] if self._bound is None else self._bound[1].figures(waiting.split(self._watermark)[0])
         return StreamFigures(
             events=self._events,
             late_events=self._late,
@@ -213,7 +213,7 @@ class Stream:
             watermark=self._shown_watermark(),
             waiting_events=waiting.rows,
             kept_events=sum(figures.events for figures in each),
-            open_windows=sum(figures.open_windows for figures in each),
+            open_windows=sum(len(figures.open) for figures in each),
             bytes=waiting.bytes + sum(figures.bytes for figures in each),
             online=all(figures.online for figures in each),
             why=tuple(figures.why for figures in each if figures.why is not None),

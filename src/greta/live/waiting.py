@@ -1,4 +1,4 @@
-"""Events that the watermark has not passed: any order in, order of time out."""
+"""Events that no window has taken in yet: any order in, order of time out."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Figures:
     """Events that are kept."""
     bytes: int
     """Size of all that is kept, events and totals."""
-    open_windows: int
-    """Windows that have not ended and hold an event that matters to the query."""
+    open: range
+    """Windows that have not ended, from the first to the last that holds an event which matters to the query."""
     online: bool
     """Whether each event is computed once, as it comes; otherwise a window is computed when it ends."""
     why: str | None = None

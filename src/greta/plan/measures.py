@@ -81,7 +81,7 @@ class Trends(Measure):
 
     @property
     def counts(self) -> bool:
-        """Trends, events or values."""
+        """It is one."""
         return True
 
     @property
@@ -102,7 +102,7 @@ class Events(Measure):
 
     @property
     def counts(self) -> bool:
-        """Trends, events or values."""
+        """It is one."""
         return True
 
     @property
@@ -127,7 +127,7 @@ class Values(Measure):
 
     @property
     def counts(self) -> bool:
-        """Trends, events or values."""
+        """It is one."""
         return True
 
     @property

@@ -12,15 +12,18 @@ from enum import Enum
 from greta.lang.nodes import (
     Aggregate,
     Arithmetic,
+    Attribute,
     Call,
+    Comparison,
     ComparisonOperator,
     Expression,
+    Name,
     Pattern,
     Query,
     Semantics,
     TrendAggregate,
 )
-from greta.lang.walk import walk
+from greta.lang.walk import Node, walk
 from greta.plan.measures import Measure
 
 
@@ -293,7 +296,7 @@ class Plan:
     def needs_magnitudes(self) -> bool:
         """Whether numbers beyond the range of doubles matter: a quotient of two of them may well be within it."""
         quotient = any(output.finish.is_quotient for output in self.outputs)
-        judged = self.having is not None and any(isinstance(node, Arithmetic | Call) for node, _ in walk(self.having))
+        judged = self.having is not None and any(_weighs_numbers(node) for node, _ in walk(self.having))
         return quotient or bool(self.computed) or judged
 
     @property
@@ -309,3 +312,14 @@ class Plan:
     def local_conditions(self, variable: str) -> tuple[Expression, ...]:
         """The conditions an event must satisfy to take ``variable``."""
         return tuple(p.condition for p in self.local_predicates if variable in p.variables)
+
+
+def _weighs_numbers(node: Node) -> bool:
+    """Whether a part of HAVING sets results against each other: two that are infinite would be equal."""
+    if isinstance(node, Comparison):
+        return _has_result(node.left) and _has_result(node.right)
+    return isinstance(node, Arithmetic | Call)
+
+
+def _has_result(expression: Expression) -> bool:
+    return any(isinstance(node, Aggregate | TrendAggregate | Name | Attribute) for node, _ in walk(expression))
