@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from greta.engine.limits import require_rows
 from greta.engine.pairs import pair_up
 from greta.engine.results import Groups, Merged, are_doubles, objects
-from greta.kernels.cells import add_cells, cells_of_runs, count_windows, spread_runs
+from greta.kernels.cells import MarkedRuns, add_cells, cells_of_runs, count_windows, spread_runs
 from greta.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -31,13 +31,13 @@ def merge_block(plan: Plan, block: Block, groups: Groups) -> Merged:
     values = block.values[0] if not plan.conjunction else pair_up(plan.measures, *block.values)
     runs = block.runs
     there = np.asarray(values.adds[0] != 0, dtype=bool)
+    marked = MarkedRuns(runs.offsets, runs.partitions, runs.first_window, runs.last_window, there, groups.of_partition)
     # A run of windows that hold the same events is a row for each of them.
-    count = count_windows(runs.first_window, runs.last_window, there)
+    count = count_windows(marked)
     require_result(count)
-    where = (runs.offsets, runs.partitions, runs.first_window, runs.last_window, there, groups.of_partition, count)
     if not groups.whole and count:
-        return _merge(values.adds, values.maxes, *cells_of_runs(*where), plan)
-    rows, group, window = spread_runs(*where)
+        return _merge(values.adds, values.maxes, *cells_of_runs(marked, count), plan)
+    rows, group, window = spread_runs(marked, count)
     return Merged(
         group,
         window,
@@ -75,8 +75,8 @@ def merge(parts: list[Merged], plan: Plan | None = None) -> Merged:
         return joined
     # Each value is a run of one window, in a partition of its own.
     places, window = np.arange(count + 1), _for_kernels(joined.window)
-    where = (places, places[:-1], window, window, np.ones(count, dtype=bool), _for_kernels(joined.group), count)
-    return _merge(joined.adds, joined.maxes, *cells_of_runs(*where), plan)
+    marked = MarkedRuns(places, places[:-1], window, window, np.ones(count, dtype=bool), _for_kernels(joined.group))
+    return _merge(joined.adds, joined.maxes, *cells_of_runs(marked, count), plan)
 
 
 def _merge(

@@ -7,6 +7,8 @@ value       3       2       4            values    3    3 + 4     2
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,30 +23,33 @@ _EXACT = 2.0**53
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
+class MarkedRuns(NamedTuple):
+    """Runs of windows, of which some count: ``[offsets[k], offsets[k + 1])`` are those of ``partitions[k]``."""
+
+    offsets: Int
+    partitions: Int
+    first_window: Int
+    last_window: Int
+    there: NDArray[np.bool_]
+    """Per run: whether it counts."""
+    group_of: Int
+    """Per partition: its group."""
+
+
 @kernel
-def count_windows(first_window: Int, last_window: Int, there: NDArray[np.bool_]) -> int:
-    """How many windows the runs have that are marked in ``there``."""
+def count_windows(marked: MarkedRuns) -> int:
+    """How many windows marked runs have."""
     count = 0
-    for run in range(there.shape[0]):
-        if there[run]:
-            count += last_window[run] - first_window[run] + 1
+    for run in range(marked.there.shape[0]):
+        if marked.there[run]:
+            count += marked.last_window[run] - marked.first_window[run] + 1
     return count
 
 
 @kernel
-def spread_runs(
-    offsets: Int,
-    partitions: Int,
-    first_window: Int,
-    last_window: Int,
-    there: NDArray[np.bool_],
-    group_of: Int,
-    count: int,
-) -> tuple[Int, Int, Int]:
-    """(run, group, window) of each window of the runs that are marked in ``there``, of which there are ``count``.
-
-    Runs ``[offsets[k], offsets[k + 1])`` are of ``partitions[k]``, whose group ``group_of`` has.
-    """
+def spread_runs(marked: MarkedRuns, count: int) -> tuple[Int, Int, Int]:
+    """(run, group, window) of each of the ``count`` windows of marked runs."""
+    offsets, partitions, first_window, last_window, there, group_of = marked
     runs = np.empty(count, dtype=np.int64)
     groups = np.empty(count, dtype=np.int64)
     windows = np.empty(count, dtype=np.int64)
@@ -62,19 +67,12 @@ def spread_runs(
 
 
 @kernel
-def cells_of_runs(
-    offsets: Int,
-    partitions: Int,
-    first_window: Int,
-    last_window: Int,
-    there: NDArray[np.bool_],
-    group_of: Int,
-    count: int,
-) -> tuple[Int, Int, Int, Int]:
+def cells_of_runs(marked: MarkedRuns, count: int) -> tuple[Int, Int, Int, Int]:
     """The same by group and window: (runs, where each cell begins among them, group and window of each cell).
 
     Stable, for at least one window. Counted where there are not many more cells than windows, else sorted.
     """
+    offsets, partitions, first_window, last_window, there, group_of = marked
     low, high, groups = np.int64(2**62), np.int64(-(2**62)), np.int64(0)
     for k in range(partitions.shape[0]):
         for run in range(offsets[k], offsets[k + 1]):
@@ -84,7 +82,7 @@ def cells_of_runs(
                 groups = max(groups, group_of[partitions[k]] + 1)
     # As doubles, since windows may be so far apart that their number times that of groups does not fit 64 bits.
     if (float(high) - float(low) + 1.0) * float(groups) > 4.0 * count + 1024.0:
-        spread = spread_runs(offsets, partitions, first_window, last_window, there, group_of, count)
+        spread = spread_runs(marked, count)
         return _sort_cells(spread[0], spread[1], spread[2])
     span = high - low + 1
     place = np.zeros(groups * span, dtype=np.int64)
