@@ -66,8 +66,10 @@ def compile_kernels() -> None:
 
 
 def compile_in_turn(modules: tuple[str, ...]) -> None:
+    # Numba colours messages of errors that it goes on to catch, where a package for colours is there
+    plain = {"NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
     for module in modules:
-        run(PYTHON, "-m", *module.split())
+        run(PYTHON, "-m", *module.split(), environment=plain)
 
 
 def say(message: str) -> None:

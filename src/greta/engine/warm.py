@@ -6,6 +6,7 @@ beforehand, all parts or those that it is told, and says what it has done.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -86,4 +87,5 @@ def main(parts: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # the process ends with its work; looking for garbage would take a twentieth of it
     main(sys.argv[1:])

@@ -23,7 +23,7 @@ from numba.core import caching
 from numba.core.event import Event, Listener, register
 from numba.core.types import unliteral
 
-from greta.kernels.parts import PartCompiler
+from greta.kernels.parts import KernelCompiler, PartCompiler
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,6 +39,7 @@ OPTIONS: dict[str, Any] = {
 TUNED = os.environ.get("GRETA_TUNED_KERNELS", "1") != "0"
 """Whether to use what Numba's manual does not promise; ``GRETA_TUNED_KERNELS=0`` does without, for what it costs."""
 
+KERNEL_OPTIONS: dict[str, Any] = {**OPTIONS, **({"pipeline_class": KernelCompiler} if TUNED else {})}
 PART_OPTIONS: dict[str, Any] = {**OPTIONS, **({"pipeline_class": PartCompiler} if TUNED else {})}
 INNER_OPTIONS: dict[str, Any] = {**PART_OPTIONS, **({"_nrt": False} if TUNED else {})}
 SMALL_OPTIONS: dict[str, Any] = {**INNER_OPTIONS, **({"forceinline": True} if TUNED else {})}
@@ -50,9 +51,9 @@ def kernel(function: Function) -> Function:
         return _plain(function)
     with _own_places():
         try:
-            return _taking_numbers_alike(numba.njit(cache=True, **OPTIONS)(function))  # type: ignore[no-any-return]
+            return _taking_numbers_alike(numba.njit(cache=True, **KERNEL_OPTIONS)(function))  # type: ignore[no-any-return]
         except RuntimeError:
-            return _taking_numbers_alike(numba.njit(**OPTIONS)(function))  # type: ignore[no-any-return]
+            return _taking_numbers_alike(numba.njit(**KERNEL_OPTIONS)(function))  # type: ignore[no-any-return]
 
 
 def part(function: Function) -> Function:

@@ -1,4 +1,4 @@
-"""Functions that only kernels call, compiled as parts of these alone: half of the compiler's time.
+"""Kernels, and functions that only kernels call: compiled in a third of the time that Numba would take by itself.
 
 Numba optimises every compiled function by itself, with all that it calls, wraps it for Python and turns it into machine
 code; its callers then start from the result and do it all again. A part is lowered only, and optimised once, where a
@@ -11,21 +11,39 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
+import llvmlite.binding as llvm
 import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes
+
+from greta.kernels.call_types import remembered_call_types
 
 _CALLED = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 """What Python calls: a function of itself, its arguments, and those with names (none here)."""
 
 
+_NEEDLESS = {InlineClosureLikes, InlineOverloads, NopythonRewrites}
+"""Numba's passes for functions inside functions and for formulas over whole arrays: kernels have neither."""
+
+
 class _PartLibrary(JITCodeLibrary):
     """Code that waits to be linked into that of a kernel."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Optimise a part as far as it is cheap; the kernel does the rest for all."""
+        target: Any = self._codegen
+        ll_module.data_layout = target._data_layout
+        builder = _pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
+        passes = builder.getFunctionPassManager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         """The kernel's turn."""
@@ -33,6 +51,59 @@ class _PartLibrary(JITCodeLibrary):
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """Code of a kernel and its parts, optimised at once.
+
+    Loops over lanes become vector instructions; nothing is unrolled beyond that, which would be half as much code again
+    for no gain. Counts of references that cancel each other are taken out, without which kernels take a fifth longer.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave the kernel's own code to the pass over all."""
+        ll_module.data_layout = cast("Any", self._codegen)._data_layout
+
+    def _optimize_final_module(self) -> None:
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = True
+        options.slp_vectorization = False
+        options.loop_unrolling = False
+        options.loop_interleaving = False
+        builder = _pass_builder(self._codegen, options)
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, builder)
+
+
+def _pass_builder(target: Any, options: Any) -> Any:
+    """What makes LLVM's passes for this machine, as Numba does, with options that it does not have."""
+    return llvm.create_pass_builder(target._tm, options)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+class _InferTypes(NopythonTypeInference):
+    """Types of variables, by those of calls that are remembered."""
+
+    _name = "infer_types"
+
+    def run_pass(self, state: Any) -> bool:
+        """As Numba does it."""
+        with remembered_call_types():
+            return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+class _LowerKernel(NativeLowering):
+    """The last step of compiling a kernel."""
+
+    _name = "lower_kernel"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower, link, optimise and assemble."""
+        state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
@@ -58,16 +129,31 @@ class _LowerPart(NativeLowering):
         return True
 
 
-class PartCompiler(CompilerBase):
-    """Numba's compiler with another last step."""
+class _TunedCompiler(CompilerBase):
+    """Numba's compiler with two steps of our own and without some that find nothing to do."""
+
+    last: type[NativeLowering]
 
     def define_pipelines(self) -> list[PassManager]:
         """What Numba asks for."""
+        other = {NopythonTypeInference: _InferTypes, NativeLowering: self.last}
+        manager = PassManager("greta")  # type: ignore[no-untyped-call]
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state).passes  # type: ignore[no-untyped-call]
-        manager = PassManager("part")  # type: ignore[no-untyped-call]
-        manager.passes = [(_LowerPart if step is NativeLowering else step, why) for step, why in passes]
+        manager.passes = [(other.get(step, step), why) for step, why in passes if step not in _NEEDLESS]
         manager.finalize()  # type: ignore[no-untyped-call]
         return [manager]
+
+
+class KernelCompiler(_TunedCompiler):
+    """What compiles functions that Python calls."""
+
+    last = _LowerKernel
+
+
+class PartCompiler(_TunedCompiler):
+    """What compiles functions that only kernels call."""
+
+    last = _LowerPart
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from time import monotonic
 
 from greta.engine.compiling import without_telling
@@ -36,4 +37,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # the process ends with its work; looking for garbage would take a twentieth of it
     main()
