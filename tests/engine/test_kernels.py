@@ -37,6 +37,20 @@ def test_sorting_is_stable_at_every_length_and_width(length: int, largest: int, 
     assert argsort(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
+@given(
+    st.integers(161, 3_000),
+    st.sampled_from((1, 50, 2**20, 2**35)),
+    st.lists(WHOLE, max_size=3),
+    st.integers(0, 2**32 - 1),
+)
+def test_sorting_is_right_where_keys_lie_together_and_some_far_from_them(
+    length: int, near: int, far: list[int], seed: int
+) -> None:
+    # The leading bits tell only those that are far away from the others.
+    keys = np.append(np.random.default_rng(seed).integers(0, near, length), np.array(far, dtype=np.int64))
+    assert argsort(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+
+
 @given(st.lists(st.integers(-1, 5), max_size=50))
 def test_counting_sort_keeps_the_order_within_a_group(groups: list[int]) -> None:
     offsets, order = order_by_group(np.array(groups, dtype=np.int32), 6, np.arange(len(groups)))

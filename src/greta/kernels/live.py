@@ -131,20 +131,40 @@ def go_on(
     Stops at once where the heap is full: nothing that it holds is of use then.
     """
     vertices = 16
-    rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
-    pending = np.empty((vertices, 4), dtype=np.int64)
+    while vertices > 0:
+        rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
+        pending = np.empty((vertices, 4), dtype=np.int64)
+        more = _read(rows, (states, steps, orders), (news, weights), heap, totals, stretch, pending)
+        vertices = 2 * more
+
+
+@inner
+def _read(
+    rows: Rows,
+    automaton: tuple[States, Steps, Orders],
+    events: tuple[News, Weights],
+    heap: Heap,
+    totals: Totals,
+    stretch: Stretch,
+    pending: Int,
+) -> int:
+    """Read the events that the cursors stand before; 0, or how many rows the next tick needs that there are not.
+
+    All ticks are read inside one function that counts no references: counting them for every tick took a fifth of the
+    time.
+    """
+    news = events[0]
     for k in range(news.partition.shape[0]):
-        i, end = news.cursor[k], news.offsets[k + 1]
-        while i < end and news.time[i] < stretch.stop:
-            most = vertices_of_tick(states, news.time, news.mask, i, end)
-            if most > vertices:
-                vertices = 2 * most
-                rows = room(np.zeros(1), np.zeros(1), vertices, heap.width, slots)
-                pending = np.empty((vertices, 4), dtype=np.int64)
-            i = _tick(rows, (states, steps, orders), (news, weights), heap, totals, stretch, pending, (k, i, end))
+        end = news.offsets[k + 1]
+        while news.cursor[k] < end and news.time[news.cursor[k]] < stretch.stop:
+            i = news.cursor[k]
+            most = vertices_of_tick(automaton[0], news.time, news.mask, i, end)
+            if most > pending.shape[0]:
+                return most
+            news.cursor[k] = _tick(rows, automaton, events, heap, totals, stretch, pending, (k, i, end))
             if heap.about[FULL] != 0:
-                return
-        news.cursor[k] = i
+                return 0
+    return 0
 
 
 @inner

@@ -101,6 +101,22 @@ def pass_on(
     Stops before a tick that might need more vertices than are unused; the cursor says where to go on.
     """
     stack = np.empty(STACK, dtype=np.float64)
+    _read(automaton, input_, slices, rows, vertices, totals, stretch, rule, stack)
+
+
+@inner
+def _read(
+    automaton: Automaton,
+    input_: Input,
+    slices: Slices,
+    rows: Rows,
+    vertices: Vertices,
+    totals: Totals,
+    stretch: Stretch,
+    rule: Rule,
+    stack: NDArray[np.float64],
+) -> None:
+    """Read tick after tick inside one function that counts no references; for every tick, counting them costs more."""
     events = input_.events
     for k in range(slices.partition.shape[0]):
         i, end = slices.cursor[k], slices.end[k]

@@ -132,23 +132,32 @@ def sum_tree(single: Single, into: int, base: int, count: int, low: int, high: i
             second += store[node + _ONE]
             k &= k - 1
         store[at], store[at + 1] = total, second
-    else:
-        # Three at least.
+    elif carried == 3:
         total, second, third = store[at], store[at + 1], store[at + 2]
         while k > 0:
             node = np.uint64((base + k - 1) * adds)
             total += store[node]
             second += store[node + _ONE]
             third += store[node + _TWO]
-            for slot in range(3, carried):
-                store[at + slot] += store[node + np.uint64(slot)]
             k &= k - 1
         store[at], store[at + 1], store[at + 2] = total, second, third
+    else:
+        while k > 0:
+            _add_carried(single, into, base + k - 1)
+            k &= k - 1
     if single.carried_maxes > 0:
         k = count
         while k > 0:
             _raise_one_row(single, into, base + k - 1)
             k &= k - 1
+
+
+@small
+def _add_carried(single: Single, into: int, row: int) -> None:
+    """Add the carried slots of a row to another."""
+    a, b = np.uint64(into * single.adds), np.uint64(row * single.adds)
+    for slot in range(np.uint64(single.carried_adds)):
+        single.store[a + slot] += single.store[b + slot]
 
 
 @small
@@ -185,15 +194,17 @@ def add_to_tree(
             store[node] += value
             store[node + _ONE] += second
             k += k & -k
-    else:
+    elif carried == 3:
         value, second, third = store[at], store[at + 1], store[at + 2]
         while k <= size:
             node = np.uint64((base + k - 1) * adds)
             store[node] += value
             store[node + _ONE] += second
             store[node + _TWO] += third
-            for slot in range(3, carried):
-                store[node + np.uint64(slot)] += store[at + slot]
+            k += k & -k
+    else:
+        while k <= size:
+            _add_carried(single, base + k - 1, row)
             k += k & -k
     if single.carried_maxes > 0:
         k = place + 1

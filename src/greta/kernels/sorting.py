@@ -16,6 +16,12 @@ _RUN = 20
 """Up to this length an insertion sort is fastest."""
 _SHORT = 160
 """Up to this length merging is faster than the passes of a radix sort, each of which counts all digits."""
+_LEADING = 2
+"""Digits that keys are sorted by at least, the highest ones, before what is left is mended by insertion."""
+_SPARE = 6
+"""Leading bits beyond those that number the keys: so many that few neighbours share all of them."""
+_PATIENCE = 2
+"""Steps per key that mending may take."""
 
 
 @kernel
@@ -118,7 +124,11 @@ def sort_pairs(
     items_scratch: NDArray[np.int64],
     n: int,
 ) -> None:
-    """Sort the first ``n`` keys, and the items with them, in place; stable."""
+    """Sort the first ``n`` keys, and the items with them, in place; stable.
+
+    Codes of doubles have 50 bits and more, of which the leading ones put all but a few keys in their places; where they
+    do not, since keys lie close together and far from some other, all bits are sorted by.
+    """
     if n <= _SHORT:
         _merge_pairs(keys, items, keys_scratch, items_scratch, n)
         return
@@ -129,12 +139,42 @@ def sort_pairs(
         high = max(high, keys[i])
     # Differences as unsigned words: high - low may not fit a signed one.
     base = np.uint64(low)
-    spread = np.uint64(high) - base
+    bits = _length(np.uint64(high) - base)
+    shift = _LEADING * _BITS
+    while bits > shift and n >> (shift - _SPARE) != 0:
+        shift += _BITS
+    lowest = max(0, bits - shift)
+    _sort_digits(keys, items, keys_scratch, items_scratch, n, base, lowest, bits)
+    if lowest > 0 and not _mend(keys, items, n):
+        _sort_digits(keys, items, keys_scratch, items_scratch, n, base, 0, bits)
+
+
+@inner
+def _length(word: np.uint64) -> int:
+    """How many bits a number has, without leading zeros."""
+    bits = 0
+    while bits < 64 and word >> np.uint64(bits) != np.uint64(0):
+        bits += 1
+    return bits
+
+
+@part
+def _sort_digits(
+    keys: NDArray[np.int64],
+    items: NDArray[np.int64],
+    keys_scratch: NDArray[np.int64],
+    items_scratch: NDArray[np.int64],
+    n: int,
+    base: np.uint64,
+    low: int,
+    high: int,
+) -> None:
+    """Sort by the bits ``[low, high)`` of the differences to ``base``; a pass for every digit, the lowest first."""
     counts = np.empty(_DIGITS, dtype=np.int64)
-    shift = np.uint64(0)
     passes = 0
     mask = np.uint64(_DIGITS - 1)
-    while shift < np.uint64(64) and (spread >> shift) != np.uint64(0):
+    for bit in range(low, high, _BITS):
+        shift = np.uint64(bit)
         counts[:] = 0
         for i in range(n):
             counts[np.int64(((np.uint64(keys[i]) - base) >> shift) & mask)] += 1
@@ -152,11 +192,32 @@ def sort_pairs(
         keys, keys_scratch = keys_scratch, keys
         items, items_scratch = items_scratch, items
         passes += 1
-        shift += np.uint64(_BITS)
     if passes % 2 == 1:
         for i in range(n):
             keys_scratch[i] = keys[i]
             items_scratch[i] = items[i]
+
+
+@inner
+def _mend(keys: NDArray[np.int64], items: NDArray[np.int64], n: int) -> bool:
+    """Sort keys that are nearly in order by insertion; False, with work left to do, where they are far from it."""
+    patience = _PATIENCE * n
+    for i in range(1, n):
+        key = keys[i]
+        if keys[i - 1] <= key:
+            continue
+        item = items[i]
+        j = i - 1
+        while j >= 0 and keys[j] > key:
+            keys[j + 1] = keys[j]
+            items[j + 1] = items[j]
+            j -= 1
+        keys[j + 1] = key
+        items[j + 1] = item
+        patience -= i - 1 - j
+        if patience < 0:
+            return False
+    return True
 
 
 @inner
