@@ -234,7 +234,7 @@ them close one; beside them a batch over the same events.
 Pushes that end no window do the work of several, so the slowest are slower than those that end one. At a thousand
 events a second, a good part is what pushes cost whatever they hold. With continuous prices an event reads and writes
 ten kilobytes of sums for its 60 windows, which lie in no cache; a batch has the sums of one company
-there. An hour of continuous prices needs more memory than indexes are given, and is computed at the close.
+there. All windows of an hour of continuous prices need more memory than indexes are given, so bands of them take turns.
 
 `greta watch` on a pipe of {lines:,.0f} lines of JSON: {per_second:,.0f} events per second by the clock,
 {per_processor_second:,.0f} per processor second.

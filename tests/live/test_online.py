@@ -212,8 +212,8 @@ def test_words_without_end_are_forgotten_with_their_windows(again: int) -> None:
     rows, sizes, words = [], [], []
     for at in range(0, count, 100):
         rows += stream.push(events.slice(at, 100)).to_pylist()
-        assert isinstance(windows._graph, LiveGraph)
-        words.append(len(windows._graph.words.numbers))
+        assert isinstance(windows._bands.current, LiveGraph)
+        words.append(len(windows._bands.current.words.numbers))
         sizes.append(windows.figures().bytes)
     rows += stream.close().to_pylist()
     assert as_a_bag(rows) == as_a_bag(greta.aggregate(events, query).to_pylist())

@@ -66,8 +66,8 @@ def advanced(
         time = events.column("time")
         piece = events.filter(pc.and_(pc.greater_equal(time, begin), pc.less(time, begin + seconds)))
         rows.append(online.advance(relevant(job, piece)[0], 1_000 * (begin + seconds)))
-        assert isinstance(online._graph, LiveGraph)
-        most = max(most, len(online._graph.partitions.key))
+        assert isinstance(online._bands.current, LiveGraph)
+        most = max(most, len(online._bands.current.partitions.key))
     return job.finish(pa.concat_tables([*rows, online.open()])).to_pylist(), online, most
 
 
@@ -151,9 +151,9 @@ def test_parts_of_values_that_no_open_window_has_are_forgotten() -> None:
         rows, online, most = advanced(query, events.slice(0, length))
         assert as_a_bag(rows) == as_a_bag(greta.aggregate(events.slice(0, length), query).to_pylist())
         assert most <= 14
-        assert isinstance(online._graph, LiveGraph)
-        assert len(online._graph.partitions.of_place) <= 14 * 3
-        tops.append(len(online._graph.heap))
+        assert isinstance(online._bands.current, LiveGraph)
+        assert len(online._bands.current.partitions.of_place) <= 14 * 3
+        tops.append(len(online._bands.current.heap))
     assert tops[1] <= 1.2 * tops[0]
 
 

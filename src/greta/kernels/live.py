@@ -84,6 +84,8 @@ class Stretch(NamedTuple):
     base: int
     lowest: int
     """The first window that there is at all."""
+    beyond: int
+    """The first window that has no lane: results of later windows are left to others."""
     within: int
     slide: int
 
@@ -206,7 +208,7 @@ def _tick(
     instant = news.time[i]
     last = instant // stretch.slide
     low = max((instant - stretch.within) // stretch.slide + 1, stretch.base, stretch.lowest) - stretch.base
-    high = last + 1 - stretch.base
+    high = min(last + 1, stretch.beyond) - stretch.base
     lowest = low
     waiting = 0
     state_of, order = states.state, orders.order

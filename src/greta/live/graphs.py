@@ -56,6 +56,10 @@ class Graph(ABC):
     partitions: Partitions = field(init=False)
     first: int = field(init=False, default=NEVER)
     """The first window that has not been returned."""
+    beyond: int = field(init=False, default=ENDLESS)
+    """The first window after those that this graph is for."""
+    until: int = field(init=False, default=NEVER)
+    """The instant before which all events have been taken in."""
     values: Values = field(init=False, default_factory=Values)
     """Numbers of the values that partitions agree on."""
     origin: int | None = field(init=False, default=None)
@@ -126,6 +130,7 @@ class Graph(ABC):
             self._go_through(self._take_in(events), until, readings)
         if self.program.slide < ENDLESS:
             self._open_from(self.program.first_window(until), readings)
+        self.until = max(self.until, until)
         return readings
 
     def _go_through(self, times: Int, until: int, readings: list[Reading]) -> None:
@@ -135,7 +140,9 @@ class Graph(ABC):
             self._open_from(self.program.first_window(int(times[at])), readings)
             stop = ENDLESS
             if self.program.slide < ENDLESS:
-                stop = min(until, (self.first + self.program.width) * self.program.slide)
+                # Beyond its own windows a graph needs no lanes, and goes through all events at once.
+                lanes_end = (self.first + self.program.width) * self.program.slide
+                stop = until if self.beyond < ENDLESS else min(until, lanes_end)
             self._run(stop)
             at = int(np.searchsorted(times, stop))
 
@@ -165,11 +172,11 @@ class Graph(ABC):
         self.first = max(self.first, window)
 
     def read(self, first: int, last: int, numbers: Int) -> Reading:
-        """The results of the windows ``[first, last)`` in partitions of these numbers."""
+        """The results of the windows ``[first, last)``, as far as it is for them, in partitions of these numbers."""
         parts, slots, width = self.partitions, self.program.slots, self.program.width
         # Only lanes have results: a stream may be silent for as many windows as it likes.
         first = max(first, int(parts.base[numbers].min(initial=ENDLESS)))
-        last = min(last, int(parts.base[numbers].max(initial=NEVER)) + width)
+        last = min(last, int(parts.base[numbers].max(initial=NEVER)) + width, self.beyond)
         partition, window, lanes = [_NONE], [_NONE], [_NONE]
         blocks, size = len(self.program.edges.side), slots.adds + slots.maxes
         first_slot = width * size * np.arange(blocks)

@@ -20,7 +20,7 @@ from greta.kernels.runs import BASE, PLACE
 from greta.live.edges import CutOffs
 from greta.live.graphs import NEVER, Graph
 from greta.live.news import NewEvents
-from greta.live.orders import Surprise, Words
+from greta.live.orders import NoRoom, Surprise, Words
 from greta.live.partitions import Partitions
 from greta.live.program import FURTHEST
 
@@ -221,7 +221,7 @@ class LiveGraph(Graph):
     def _run(self, stop: int) -> None:
         program = self.program
         assert self._new is not None
-        stretch = Stretch(stop, self.base, program.lowest, program.within, program.slide)
+        stretch = Stretch(stop, self.base, program.lowest, self.beyond, program.within, program.slide)
         automaton = (program.states, program.steps, program.slots, program.ways)
         go_on(*automaton, *self._new, self._heap(), self._totals(), stretch)
         if self.about[FULL]:
@@ -229,8 +229,8 @@ class LiveGraph(Graph):
         if self.program.has_trees:
             self._require_short_scans()
 
-    def _no_room(self) -> Surprise:
-        return Surprise(f"more than {self.most_bytes:,} bytes would be needed")
+    def _no_room(self) -> NoRoom:
+        return NoRoom(f"more than {self.most_bytes:,} bytes would be needed")
 
     def _require_short_scans(self) -> None:
         """Raise Surprise where looking at vertices costs more than computing windows, when they end, with trees.

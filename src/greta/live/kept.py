@@ -8,6 +8,7 @@ kept          ●  ●  ● ●●
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -108,12 +109,44 @@ class Kept:
         """The open windows that have an event."""
         return self.job.windows_of(self.pieces[0].low, self.pieces[-1].high, self.first) if self.pieces else range(0)
 
+    @property
+    def part_of_window(self) -> float:
+        """How much of a window the events span, at most 1; 1 where there are none."""
+        if not self.pieces or self.job.plan.window is None:
+            return 1.0
+        return min(1.0, max(1, self.pieces[-1].high - self.pieces[0].low) / self.job.windows[0])
+
     def with_(self, events: pa.Table) -> Kept:
         """These events and more, all of them later, as ``keyed`` gives them."""
         if not events.num_rows:
             return self
         times = self.job.clock.read(events.column(self.job.time), self.job.time)
         return Kept(self.job, self.first, self.pieces.with_(Held(events, int(times[0]), int(times[-1]))))
+
+    def between(self, since: int, until: int) -> pa.Table:
+        """The events from an instant on and before another, sorted by time."""
+        tables = []
+        for piece in self.pieces[bisect_left(self.pieces, since, key=lambda piece: piece.high) :]:
+            if piece.low >= until:
+                break
+            events = piece.events
+            if piece.low < since or piece.high >= until:
+                times = self.job.clock.read(events.column(self.job.time), self.job.time)
+                low, high = np.searchsorted(times, (since, until)).tolist()
+                events = events.slice(low, high - low)
+            tables.append(events)
+        return pa.concat_tables(tables) if tables else self.job.schema.empty_table()
+
+    def next_instant(self, since: int) -> int | None:
+        """The time of the first event from an instant on; None where there is none."""
+        at = bisect_left(self.pieces, since, key=lambda piece: piece.high)
+        if at == len(self.pieces):
+            return None
+        piece = self.pieces[at]
+        if piece.low >= since:
+            return piece.low
+        times = self.job.clock.read(piece.events.column(self.job.time), self.job.time)
+        return int(times[np.searchsorted(times, since)])
 
     def due(self, until: int) -> int:
         """The first window that is open at an instant."""

@@ -1,8 +1,9 @@
 """Windows that are brought forward by each event: closing one reads its results, and costs no more than that (§4.2).
 
 Events are kept where windows may have to be computed from them after all: averages beyond the range of doubles, exact
-counts beyond 2^53, and indexes that might outgrow their memory. Then ``AtClose`` goes on from the kept events. A plan
-that only counts, without conditions between events, keeps none.
+counts beyond 2^53, and indexes that might outgrow their memory. Then there are graphs of fewer windows at a time
+(``bands``), and where not even these have room, ``AtClose`` goes on from the kept events. A plan that only counts,
+without conditions between events, keeps none.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from greta.engine.partials import merge_partials
 from greta.engine.stream_jobs import StreamJob, keyed
 from greta.errors import GretaError, StateError
 from greta.live.at_close import AtClose
+from greta.live.bands import Bands
 from greta.live.changes import cell_of, changed
-from greta.live.choice import new_graph
-from greta.live.graphs import Graph, Reading
+from greta.live.graphs import Reading
 from greta.live.growing import LiveGraph
 from greta.live.kept import Kept
 from greta.live.keys import keys_of
-from greta.live.orders import Surprise
+from greta.live.orders import NoRoom, Surprise
 from greta.live.packing import pack
 from greta.live.program import Program
 from greta.live.rows import are_beyond, partial_rows
@@ -51,11 +52,14 @@ def most_bytes() -> int:
 class Online:
     """Open windows of one query, as results that grow."""
 
-    def __init__(self, job: StreamJob, most: int | None = None) -> None:
+    def __init__(self, job: StreamJob, most: int | None = None, lanes: int | None = None) -> None:
+        """``most``: bytes that indexes may take; ``lanes``: windows of a band, where there are to be bands anyway."""
         self._job = job
         self._most = most_bytes() if most is None else most
         self._program = Program.of(job)
-        self._graph = new_graph(self._program, self._most)
+        self._tells = False
+        """Whether anybody asks for changes, which are read of all windows: one graph must be for them."""
+        self._bands = self._new_bands(lanes)
         self._kept = Kept(job) if self._program.keeps_events else None
         self._until = -(2**62)
         self._instead: AtClose | None = None
@@ -74,24 +78,29 @@ class Online:
         if self._instead is not None:
             return self._instead.advance(events, until)
         try:
-            graph, kept, rows = self._whole_graph(), self._kept, []
+            bands, kept, rows = self._whole_bands(), self._kept, []
             self._torn = True
-            for piece, begin, end in self._pieces(graph.origin, events, until):
+            for piece, begin, end in self._pieces(bands.current.origin, events, until):
                 readings: list[Reading] = []
-                if kept is not None and self._program.is_far(graph.origin, begin):
-                    readings = graph.advance(piece.slice(0, 0), begin)
-                    graph = self._made_again(kept.since(kept.due(begin)), begin)
+                if kept is not None and self._program.is_far(bands.current.origin, begin):
+                    readings = bands.advance(piece.slice(0, 0), begin, kept)
+                    bands = self._made_again(kept.since(kept.due(begin)), begin)
                 if kept is not None:
                     piece = keyed(self._job, piece)
                     kept = kept.with_(piece)
-                readings += graph.advance(piece, end)
+                readings += bands.advance(piece, end, kept)
                 rows.append(partial_rows(self._program, readings, kept))
                 if readings:
                     self._beyond = any(are_beyond(self._program, reading).any() for reading in readings)
                 kept = None if kept is None else kept.since(kept.due(end))
         except Surprise as surprise:
+            if isinstance(surprise, NoRoom) and self._kept is not None and not self._tells:
+                fewer = self._bands.fewer_lanes(self._kept)
+                if fewer is not None:
+                    self._bands.lanes = fewer
+                    return self.advance(events, until)
             return self._given_up(surprise, events, until)
-        self._graph, self._kept, self._until, self._torn = graph, kept, until, False
+        self._bands, self._kept, self._until, self._torn = bands, kept, until, False
         return rows[0] if len(rows) == 1 else pa.concat_tables(rows)
 
     def _pieces(self, origin: int | None, events: pa.Table, until: int) -> Iterator[tuple[pa.Table, int, int]]:
@@ -123,52 +132,68 @@ class Online:
         if self._told is not None or self._pairs_told is not None:
             instead.changes()
         rows = instead.advance(events, until)
-        self._instead, self._kept, self._graph = instead, None, new_graph(self._program, 0)
+        self._instead, self._kept, self._bands = instead, None, Bands(self._program, 0, None)
         return rows
 
-    def _whole_graph(self) -> Graph:
-        """The graph, made again where a call ended half way."""
+    def _new_bands(self, lanes: int | None) -> Bands:
+        return Bands(self._program, self._most, lanes, together=self._tells)
+
+    def _whole_bands(self) -> Bands:
+        """The graphs, made again where a call ended half way."""
         if self._torn:
             if self._kept is None:
                 raise StateError(
                     "the stream was interrupted in the middle of a push", hint="go on from the last snapshot"
                 )
-            self._graph, self._torn = self._made_again(self._kept, self._until), False
-        return self._graph
+            self._bands, self._torn = self._made_again(self._kept, self._until), False
+        return self._bands
 
-    def _made_again(self, kept: Kept, until: int) -> Graph:
-        """A graph of kept events, all of which are before an instant."""
-        graph = new_graph(self._program, self._most)
-        graph.start(kept.first)
+    def _made_again(self, kept: Kept, until: int) -> Bands:
+        """Graphs of kept events, all of which are before an instant."""
+        bands = self._bands = self._new_bands(self._bands.lanes)
+        bands.start(kept.first)
         table = kept.table
         if table is not None:
-            graph.advance(table, until)
-        return graph
+            bands.advance(table, until, kept)
+        return bands
 
     def open(self) -> pa.Table:
-        """The results so far."""
+        """The results so far; of windows after the current band, from their events."""
         if self._instead is not None:
             return self._instead.open()
-        return partial_rows(self._program, [self._whole_graph().read_open()], self._kept)
+        bands = self._whole_bands()
+        rows = partial_rows(self._program, [bands.current.read_open()], self._kept)
+        if bands.lanes is None or self._kept is None:
+            return rows
+        return pa.concat_tables([rows, self._kept.partials(bands.current.beyond, 2**62)])
 
     def changes(self) -> pa.Table:
         """The results so far of groups and windows that have changed: those of partitions with new events are read."""
+        if self._instead is None and not self._tells:
+            self._put_together()
         if self._instead is not None:
             return self._instead.changes()
         if self._job.plan.conjunction:
             before, self._pairs_told = self._pairs_told, merge_partials(self._job, self.open())
             return changed(before, self._pairs_told, cell_of(self._job))
-        graph = self._whole_graph()
+        graph = self._whole_bands().current
         if self._told is None:
             self._told = Told(self._program)
         return partial_rows(self._program, self._told.changes(graph), self._kept)
 
+    def _put_together(self) -> None:
+        """Let one graph be for all windows from now on; where it has no room, they are computed when they end."""
+        self._tells = self._bands.together = True
+        if self._bands.lanes is not None:
+            self._bands.lanes, self._torn = None, True
+            self.advance(self._job.schema.empty_table(), self._until)
+
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
         rows = self.open()
-        first = self._graph.first
-        self._graph = new_graph(self._program, self._most)
-        self._graph.start(first)
+        first = self._bands.current.first
+        self._bands = self._new_bands(self._bands.lanes)
+        self._bands.start(first)
         self._kept = None if self._kept is None else Kept(self._job, self._kept.first)
         self._instead = self._told = self._pairs_told = None
         return rows
@@ -178,23 +203,26 @@ class Online:
         if self._instead is not None:
             return self._instead.figures()
         events, size = (0, 0) if self._kept is None else (self._kept.rows, self._kept.bytes)
-        size += 0 if self._told is None else self._told.bytes
+        size += self._bands.bytes + (0 if self._told is None else self._told.bytes)
+        windows = self._bands.current.open_windows
+        if self._bands.lanes is not None and self._kept is not None:
+            windows = self._kept.open_windows
         why = "numbers beyond those of doubles are computed from the events of a window when it ends"
         online = not self._beyond
-        return Figures(events, size + self._graph.bytes, self._graph.open_windows, online, None if online else why)
+        return Figures(events, size, windows, online, None if online else why)
 
     def dump(self) -> bytes:
         """The kept events, which the graph is made from again; or its totals, where none are kept."""
         if self._instead is not None:
             return self._instead.dump()
-        first = self._whole_graph().first
-        header: dict[str, Any] = {"engine": ENGINE, "first": first, "until": self._until}
+        graph = self._whole_bands().current
+        header: dict[str, Any] = {"engine": ENGINE, "first": graph.first, "until": self._until}
         if self._kept is None:
-            assert isinstance(self._graph, LiveGraph)
+            assert isinstance(graph, LiveGraph)
             arrays = io.BytesIO()
-            np.savez(arrays, **self._graph.totals())  # type: ignore[arg-type]
-            keys = to_bytes(self._graph.partitions.keys(self._job))
-            return pack({**header, "origin": self._graph.origin}, [keys, arrays.getvalue()])
+            np.savez(arrays, **graph.totals())  # type: ignore[arg-type]
+            keys = to_bytes(graph.partitions.keys(self._job))
+            return pack({**header, "origin": graph.origin}, [keys, arrays.getvalue()])
         table = self._kept.table
         return pack(header, [] if table is None else [to_bytes(table)])
 
@@ -203,20 +231,18 @@ class Online:
         """The windows from a dump."""
         online = Online(job)
         online._until = header["until"]
-        online._graph.start(header["first"])
+        online._bands.start(header["first"])
         if online._kept is None:
-            assert isinstance(online._graph, LiveGraph)
+            graph = online._bands.current
+            assert isinstance(graph, LiveGraph)
             keys, arrays = blobs
             with np.load(io.BytesIO(arrays), allow_pickle=False) as totals:
-                online._graph.restore(keys_of(job, from_bytes(keys)), dict(totals), header["origin"])
+                graph.restore(keys_of(job, from_bytes(keys)), dict(totals), header["origin"])
             return online
-        kept = Kept(job, header["first"])
+        online._kept = Kept(job, header["first"])
         if blobs:
-            events = from_bytes(blobs[0])
-            kept = kept.with_(events)
-            try:
-                online._graph.advance(events, header["until"])
-            except Surprise as surprise:
-                return AtClose(job, str(surprise), kept)
-        online._kept = kept
+            online._kept = online._kept.with_(from_bytes(blobs[0]))
+            # The graphs are not what the kept events say: they are made of these, in as much memory as there is.
+            online._torn = True
+            online.advance(job.schema.empty_table(), header["until"])
         return online

@@ -35,6 +35,10 @@ class Surprise(Exception):  # noqa: N818 - it is no error: the windows are compu
     """Values that have no code which would stay the same; says what they are."""
 
 
+class NoRoom(Surprise):
+    """The numbers of all windows together need more memory than there is; those of fewer at once may not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Order:
     """One way into an index: the vertices of a state along a link, below a bound.

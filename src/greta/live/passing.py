@@ -160,7 +160,7 @@ class PassingGraph(Graph):
     def _run(self, stop: int) -> None:
         program, push = self.program, self._push
         assert push is not None
-        stretch = Stretch(stop, self.base, program.lowest, program.within, program.slide)
+        stretch = Stretch(stop, self.base, program.lowest, self.beyond, program.within, program.slide)
         while True:
             pass_on(
                 push.automaton,

@@ -115,6 +115,20 @@ class Program:
         return any(inner is not None for inner in self.inner)
 
     @cached_property
+    def overlap(self) -> int:
+        """How many windows an instant is in."""
+        return 1 if self.slide == ENDLESS else -(-self.within // self.slide)
+
+    @cached_property
+    def may_have_bands(self) -> bool:
+        """Whether graphs of some windows can be made from kept events while others are brought forward.
+
+        Not where lengths of time are counted from an origin, which every graph would have to move with the events.
+        """
+        bounded = self.slide < ENDLESS and self.job.plan.semantics is Semantics.ANY
+        return bounded and self.keeps_events and not self.timed
+
+    @cached_property
     def has_trees(self) -> bool:
         """Whether a batch has trees for all that is kept vertex by vertex here."""
         listed = [order for order in self.ways.order if order[LISTED]]

@@ -1,0 +1,161 @@
+"""Graphs of fewer windows at a time: rows as in a batch, within the memory that there is."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from test_live_rows import by_window, nearly
+from test_online import FALLS, assert_alike, trades
+
+import greta
+from greta.engine.job import Job
+from greta.engine.stream_jobs import StreamJob
+from greta.live import bands
+from greta.live.online import Online
+from greta.live.program import Program
+from greta.live.stream import Stream, open_stream
+from greta.live.windows import Windows, windows_for
+from support.examples import FACTOR, only_compiled
+from support.live_streams import streamed
+from support.online_cases import online_case
+
+SLIDING = FALLS.replace("SLIDE 7", "SLIDE 2")
+"""Thirty windows at a time."""
+
+
+def in_bands(lanes: int) -> Any:
+    """Windows in bands where the query may have them, of so many whether they pay or not."""
+
+    def make(job: StreamJob) -> Windows:
+        windows = windows_for(job)
+        return Online(job, lanes=lanes) if isinstance(windows, Online) and Program.of(job).may_have_bands else windows
+
+    return make
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_streams_in_bands_have_the_rows_of_a_batch(seed: int) -> None:
+    draw = random.Random(f"bands {seed}")
+    tried = 0
+    while tried < 25 * FACTOR:
+        case = online_case(draw)
+        make = in_bands(draw.choice((1, 2, 3, 5)))
+        windows = make(StreamJob.of(Job.bind(case.query, case.events.schema, numbers=case.numbers)))
+        if not isinstance(windows, Online) or windows._bands.lanes is None:
+            continue
+        tried += 1
+        expected = greta.aggregate(case.events, case.query, numbers=case.numbers).to_pylist()
+        rows = streamed(case.query, case.events, 2.0, make, draw, restore=False, numbers=case.numbers)
+        assert by_window(rows) == [nearly(row) for row in by_window(expected)], case.query
+
+
+def made(query: str, events: pa.Table, most: int, lanes: int | None = None) -> tuple[Online, Stream]:
+    windows = Online(StreamJob.of(Job.bind(query, events.schema)), most, lanes)
+    return windows, open_stream(query, schema=events.schema, windows=lambda _: windows)
+
+
+@only_compiled
+@pytest.mark.parametrize("pieces", [40, 333, 8_000])
+def test_windows_that_do_not_fit_the_memory_together_take_turns(pieces: int) -> None:
+    events = trades(8_000, 400, cents=False)
+    most = 2_500_000
+    windows, stream = made(SLIDING, events, most)
+    rows: list[dict[str, Any]] = []
+    for at in range(0, events.num_rows, pieces):
+        rows += stream.push(events.slice(at, pieces)).to_pylist()
+        assert stream.figures.online
+        assert windows._bands.bytes <= 1.1 * most
+    assert windows._bands.lanes is not None
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+def test_the_graph_of_all_windows_goes_on_for_the_next_ones_alone() -> None:
+    events = trades(300, 15, cents=False)
+    windows, _ = made(SLIDING, events, 1_500_000)
+    job = windows._job
+    last = int(job.clock.read(events.column("time"), "time")[-1]) + 1
+    closed = windows.advance(events, last)
+    assert windows._bands.lanes is not None
+    assert windows._bands.current.program is windows._program
+    rows = job.finish(pa.concat_tables([closed, windows.open()])).to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+@only_compiled
+def test_a_band_that_outgrows_its_memory_gives_way_to_smaller_ones() -> None:
+    events = trades(6_000, 300, cents=False)
+    windows, stream = made(SLIDING, events, 2_500_000, lanes=25)
+    rows = [row for at in range(0, 6_000, 100) for row in stream.push(events.slice(at, 100)).to_pylist()]
+    assert stream.figures.online
+    assert windows._bands.lanes is not None
+    assert bands._FEWEST <= windows._bands.lanes < 25
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+def test_where_not_even_a_few_windows_fit_they_are_computed_when_they_end() -> None:
+    events = trades(4_000, 100, cents=False)
+    _, stream = made(SLIDING, events, 100_000)
+    rows = stream.push(events.slice(0, 2_000)).to_pylist()
+    assert not stream.figures.online
+    rows += stream.push(events.slice(2_000)).to_pylist()
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+# events      ●●●●●●●                              ●●●●●●●●
+# bands    [-----)[-----)                       [-----)[-----)
+def test_no_band_is_made_for_windows_without_events() -> None:
+    before, after = trades(2_000, 70, cents=False), trades(2_000, 70, cents=False, seed=1)
+    gap = 10**6
+    later = pa.array([time.value // 10**6 + 1_000 * gap for time in after.column("time").to_pandas()])
+    events = pa.concat_tables([before, after.set_column(1, "time", later.cast(pa.timestamp("ms")))])
+    _, stream = made(SLIDING, events, 10**8, lanes=8)
+    made_bands: list[int] = []
+    new_band = bands.Bands._band
+
+    def counted(self: bands.Bands, first: int) -> Any:
+        made_bands.append(first)
+        return new_band(self, first)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bands.Bands, "_band", counted)
+        rows = [row for at in range(0, 4_000, 100) for row in stream.push(events.slice(at, 100)).to_pylist()]
+    assert len(made_bands) < 40
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+def test_changes_are_told_of_all_windows_though_they_were_in_bands() -> None:
+    events = trades(2_000, 100, cents=False)
+    windows, _ = made(SLIDING, events, 10**8, lanes=8)
+    job = windows._job
+    cut = int(job.clock.read(events.column("time"), "time")[1_000])
+    before, after = events.slice(0, 1_000), events.slice(1_000)
+    closed = windows.advance(before, cut)
+    assert windows._bands.lanes == 8
+    told = windows.changes()
+    assert windows._bands.lanes is None
+    seen = greta.aggregate(before, SLIDING).to_pylist()
+    assert_alike(job.finish(pa.concat_tables([closed, told])).to_pylist(), seen)
+    last = int(job.clock.read(events.column("time"), "time")[-1]) + 1
+    closed = pa.concat_tables([closed, windows.advance(after, last), windows.open()])
+    assert_alike(job.finish(closed).to_pylist(), greta.aggregate(events, SLIDING).to_pylist())
+
+
+@only_compiled
+def test_a_stream_in_bands_goes_on_from_a_snapshot_in_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = trades(8_000, 400, cents=False)
+    monkeypatch.setenv("GRETA_LIVE_MEMORY", "2500000")
+    stream = greta.stream(SLIDING, schema=events.schema)
+    rows: list[dict[str, Any]] = []
+    for at in range(0, events.num_rows, 1_000):
+        rows += stream.push(events.slice(at, 1_000)).to_pylist()
+        stream = greta.stream(SLIDING, snapshot=stream.snapshot())
+        assert stream.figures.online
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
