@@ -23,6 +23,7 @@ from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRew
 from numba.core.untyped_passes import InlineClosureLikes
 
 from greta.kernels.call_types import remembered_call_types
+from greta.kernels.lowering import Lowering
 
 _CALLED = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 """What Python calls: a function of itself, its arguments, and those with names (none here)."""
@@ -93,8 +94,17 @@ class _InferTypes(NopythonTypeInference):
             return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
 
 
+class _Lower(NativeLowering):
+    """The last step of compiling anything."""
+
+    @property
+    def lowering_class(self) -> type[Lowering]:
+        """What Numba lowers functions with."""
+        return Lowering
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
-class _LowerKernel(NativeLowering):
+class _LowerKernel(_Lower):
     """The last step of compiling a kernel."""
 
     _name = "lower_kernel"
@@ -103,11 +113,12 @@ class _LowerKernel(NativeLowering):
         """Lower, link, optimise and assemble."""
         state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
+        state.flags.no_cfunc_wrapper = True
         return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
-class _LowerPart(NativeLowering):
+class _LowerPart(_Lower):
     """The last step of compiling a part."""
 
     _name = "lower_part"
