@@ -8,16 +8,20 @@ away.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.ir import IRBuilder
-from llvmlite.ir.instructions import InsertValue
-from numba.core import ir, types
+from llvmlite.ir.instructions import ExtractValue, GEPInstr, InsertValue, LoadInstr, PhiInstr
+from numba.core import cgutils, ir, types
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.lowering import Lower
+from numba.np.arrayobj import fix_integer_index, load_item, store_item
+
+_READING = (ExtractValue, InsertValue, LoadInstr, GEPInstr)
+"""Instructions that do nothing when nothing takes what they give."""
 
 _Place = tuple[int, int]
 """A block, and which of its statements."""
@@ -30,10 +34,8 @@ class Lowering(Lower):
         """Look through the function before anything is lowered."""
         super().init()  # type: ignore[no-untyped-call]
         variables = _Variables(self.blocks)
-        self._borrowed = frozenset(self._find_borrowed(variables))
-        self._singly_assigned_vars |= {
-            name for name in variables.set_before_use() if name in self._borrowed or not self._counted(name)
-        }
+        self._borrowed = self._find_borrowed(variables)
+        self._singly_assigned_vars |= {name for name in variables.set_before_use() if not self._counted(name)}
 
     def setup_function(self, fndesc: Any) -> None:
         """As Numba does it, with a builder of our own."""
@@ -41,16 +43,66 @@ class Lowering(Lower):
         self.builder = _Builder(self.entry_block)
         self.call_helper = self.call_conv.init_call_helper(self.builder)
 
+    def lower_normal_function(self, fndesc: Any) -> None:
+        """As Numba does it, and without what is put together for nothing."""
+        super().lower_normal_function(fndesc)  # type: ignore[no-untyped-call]
+        _leave_out_unread(self.function)
+
     def lower_inst(self, inst: Any) -> None:
         """Lower one statement; what callers hold is neither counted nor let go."""
         if isinstance(inst, ir.Del) and not self._counted(inst.value):
             return
-        borrows = isinstance(inst, ir.Assign) and inst.target.name in self._borrowed
-        if not borrows:
+        if isinstance(inst, ir.Assign) and inst.target.name in self._borrowed:
+            with self._uncounted():
+                super().lower_inst(inst)  # type: ignore[no-untyped-call]
+        else:
             super().lower_inst(inst)  # type: ignore[no-untyped-call]
-            return
-        with self._uncounted():
-            super().lower_inst(inst)  # type: ignore[no-untyped-call]
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Set a variable; what it held before is let go if it was counted."""
+        if name in self._singly_assigned_vars or self._counted(name):
+            super().storevar(value, name, argidx=argidx)  # type: ignore[no-untyped-call]
+        else:
+            self.builder.store(value, self.getvar(name))  # type: ignore[no-untyped-call]
+
+    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+        """One number of an array, read without a copy of what describes the array."""
+        kind, places = self.typeof(value.name), _one_place(signature.args)
+        if not places or kind != signature.args[0] or signature.return_type != kind.dtype or self._checked():
+            return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[no-untyped-call]
+        where = self._pointer(value, index, signature.args[1])
+        found = load_item(self.context, self.builder, kind, where)
+        return self.context.cast(self.builder, found, signature.return_type, resty)
+
+    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+        """One number of an array, written without a copy of what describes the array."""
+        kind, places = self.typeof(target_var.name), _one_place(signature.args)
+        if not places or kind != signature.args[0] or self._checked():
+            return super().lower_setitem(target_var, index_var, value_var, signature)  # type: ignore[no-untyped-call]
+        where = self._pointer(target_var, index_var, signature.args[1])
+        given = self._cast_var(value_var, signature.args[2])  # type: ignore[no-untyped-call]
+        given = self.context.cast(self.builder, given, signature.args[2], kind.dtype)
+        store_item(self.context, self.builder, kind, given, where)
+        return None
+
+    def _pointer(self, array_var: Any, index_var: Any, index_type: Any) -> Any:
+        """Where one number of an array is."""
+        context, builder, kind = self.context, self.builder, self.typeof(array_var.name)
+        array, index = self.loadvar(array_var.name), self._cast_var(index_var, index_type)  # type: ignore[no-untyped-call]
+        model = context.data_model_manager[kind]
+        data = model.get(builder, array, "data")
+        shape = cgutils.unpack_tuple(builder, model.get(builder, array, "shape"), kind.ndim)
+        types_, values = (index_type,), (index,)
+        if isinstance(index_type, types.BaseTuple):
+            types_, values = index_type.types, cgutils.unpack_tuple(builder, index, kind.ndim)
+        places = [fix_integer_index(context, builder, *place) for place in zip(types_, values, shape, strict=True)]
+        if kind.ndim == 1 and kind.layout == "C":
+            return builder.gep(data, places)
+        strides = cgutils.unpack_tuple(builder, model.get(builder, array, "strides"), kind.ndim)
+        return cgutils.get_item_pointer2(context, builder, data, shape, strides, kind.layout, places)
+
+    def _checked(self) -> bool:
+        return bool(self.context.enable_boundscheck)
 
     @contextmanager
     def _uncounted(self) -> Iterator[None]:
@@ -64,30 +116,44 @@ class Lowering(Lower):
         """Whether references to what the variable holds are counted."""
         if not self.context.enable_nrt or name in self._borrowed:
             return False
-        return bool(self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo())
+        return self._holds_memory(name)
 
     def _find_borrowed(self, variables: _Variables) -> set[str]:
-        """Variables that only ever hold an argument or a field of one, which callers keep until the function ends."""
-        borrowed: set[str] = set()
-        waiting = {name: values[0] for name, values in variables.values.items() if len(values) == 1}
-        grown = True
-        while grown:
-            more = {name for name, value in waiting.items() if self._borrows(name, value, borrowed)}
-            grown = bool(more)
-            borrowed |= more
-            waiting = {name: value for name, value in waiting.items() if name not in more}
+        """Variables that only ever hold arguments or fields of them, which callers keep until the function ends."""
+        borrowed = set(variables.values)
+        left = {""}
+        while left:
+            left = {
+                name
+                for name in borrowed
+                if not all(self._borrows(name, value, borrowed) for value in variables.values[name])
+            }
+            borrowed -= left
         return borrowed
 
     def _borrows(self, name: str, value: Any, borrowed: set[str]) -> bool:
+        """Whether a variable that is set to ``value`` holds what a caller keeps, if ``borrowed`` ones do."""
         kind = self.typeof(name)
         if isinstance(value, ir.Arg):
             return bool(self.typeof(f"arg.{value.name}") == kind)
         if isinstance(value, ir.Var):
             return value.name in borrowed and self.typeof(value.name) == kind
-        if isinstance(value, ir.Expr) and value.op in ("getattr", "static_getitem", "exhaust_iter"):
+        if not isinstance(value, ir.Expr):
+            return False
+        if value.op in ("getattr", "static_getitem", "exhaust_iter"):
             source = value.value.name
             return source in borrowed and isinstance(self.typeof(source), types.BaseTuple)
+        if value.op == "build_tuple" or (
+            value.op == "call" and isinstance(self.typeof(value.func.name), types.NamedTupleClass)
+        ):
+            held = [variable.name for variable in value.list_vars()]
+            if value.op == "call":
+                held.remove(value.func.name)
+            return all(part in borrowed or not self._holds_memory(part) for part in held)
         return False
+
+    def _holds_memory(self, name: str) -> bool:
+        return bool(self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo())
 
 
 class _Variables:
@@ -145,3 +211,32 @@ class _Builder(IRBuilder):
             else:
                 agg = agg.aggregate
         return super().extract_value(agg, path, name=name) if path else agg
+
+
+def _one_place(arguments: Sequence[Any]) -> bool:
+    """Whether an array of plain numbers and an index of one place in it are asked for."""
+    kind, index = arguments[:2]
+    if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Number | types.Boolean):
+        return False
+    axes = index.types if isinstance(index, types.BaseTuple) else (index,)
+    return len(axes) == kind.ndim and all(isinstance(axis, types.Integer) for axis in axes)
+
+
+def _leave_out_unread(function: Any) -> None:
+    """Take out instructions that read or put together what nothing takes, as text of a tuple's type is long."""
+    taken = Counter(id(value) for block in function.blocks for one in block.instructions for value in _takes(one))
+    for block in reversed(function.blocks):
+        kept = []
+        for one in reversed(block.instructions):
+            if type(one) in _READING and not taken[id(one)]:
+                taken.subtract(id(value) for value in _takes(one))
+            else:
+                kept.append(one)
+        block.instructions[:] = reversed(kept)
+
+
+def _takes(instruction: Any) -> Sequence[Any]:
+    """The values that an instruction takes."""
+    if isinstance(instruction, PhiInstr):
+        return [value for value, _ in instruction.incomings]
+    return instruction.operands  # type: ignore[no-any-return]
