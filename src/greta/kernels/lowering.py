@@ -18,7 +18,10 @@ from llvmlite.ir.instructions import ExtractValue, GEPInstr, InsertValue, LoadIn
 from numba.core import cgutils, ir, types
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.lowering import Lower
-from numba.np.arrayobj import fix_integer_index, load_item, store_item
+from numba.np import arrayobj
+
+_values: Any = cgutils
+_arrays: Any = arrayobj
 
 _READING = (ExtractValue, InsertValue, LoadInstr, GEPInstr)
 """Instructions that do nothing when nothing takes what they give."""
@@ -33,7 +36,10 @@ class Lowering(Lower):
     def init(self) -> None:
         """Look through the function before anything is lowered."""
         super().init()  # type: ignore[no-untyped-call]
-        variables = _Variables(self.blocks)
+        self._borrowed: set[str] = set()
+        if self.func_ir.func_id.is_generator:
+            return
+        variables = _Variables(dict(self.blocks))
         self._borrowed = self._find_borrowed(variables)
         self._singly_assigned_vars |= {name for name in variables.set_before_use() if not self._counted(name)}
 
@@ -67,39 +73,42 @@ class Lowering(Lower):
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """One number of an array, read without a copy of what describes the array."""
-        kind, places = self.typeof(value.name), _one_place(signature.args)
+        kind, places = self._kind(value.name), _one_place(signature.args)
         if not places or kind != signature.args[0] or signature.return_type != kind.dtype or self._checked():
             return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[no-untyped-call]
         where = self._pointer(value, index, signature.args[1])
-        found = load_item(self.context, self.builder, kind, where)
+        found = _arrays.load_item(self.context, self.builder, kind, where)
         return self.context.cast(self.builder, found, signature.return_type, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         """One number of an array, written without a copy of what describes the array."""
-        kind, places = self.typeof(target_var.name), _one_place(signature.args)
+        kind, places = self._kind(target_var.name), _one_place(signature.args)
         if not places or kind != signature.args[0] or self._checked():
             return super().lower_setitem(target_var, index_var, value_var, signature)  # type: ignore[no-untyped-call]
         where = self._pointer(target_var, index_var, signature.args[1])
         given = self._cast_var(value_var, signature.args[2])  # type: ignore[no-untyped-call]
         given = self.context.cast(self.builder, given, signature.args[2], kind.dtype)
-        store_item(self.context, self.builder, kind, given, where)
+        _arrays.store_item(self.context, self.builder, kind, given, where)
         return None
 
     def _pointer(self, array_var: Any, index_var: Any, index_type: Any) -> Any:
         """Where one number of an array is."""
-        context, builder, kind = self.context, self.builder, self.typeof(array_var.name)
+        context, builder, kind = self.context, self.builder, self._kind(array_var.name)
         array, index = self.loadvar(array_var.name), self._cast_var(index_var, index_type)  # type: ignore[no-untyped-call]
         model = context.data_model_manager[kind]
         data = model.get(builder, array, "data")
-        shape = cgutils.unpack_tuple(builder, model.get(builder, array, "shape"), kind.ndim)
-        types_, values = (index_type,), (index,)
-        if isinstance(index_type, types.BaseTuple):
-            types_, values = index_type.types, cgutils.unpack_tuple(builder, index, kind.ndim)
-        places = [fix_integer_index(context, builder, *place) for place in zip(types_, values, shape, strict=True)]
+        shape = _values.unpack_tuple(builder, model.get(builder, array, "shape"), kind.ndim)
+        in_tuple = isinstance(index_type, types.BaseTuple)
+        indices = _values.unpack_tuple(builder, index, kind.ndim) if in_tuple else (index,)
+        axes = zip(_axes(index_type), indices, shape, strict=True)
+        places = [_arrays.fix_integer_index(context, builder, *axis) for axis in axes]
         if kind.ndim == 1 and kind.layout == "C":
             return builder.gep(data, places)
-        strides = cgutils.unpack_tuple(builder, model.get(builder, array, "strides"), kind.ndim)
-        return cgutils.get_item_pointer2(context, builder, data, shape, strides, kind.layout, places)
+        strides = _values.unpack_tuple(builder, model.get(builder, array, "strides"), kind.ndim)
+        return _values.get_item_pointer2(context, builder, data, shape, strides, kind.layout, places)
+
+    def _kind(self, name: str) -> Any:
+        return self.typeof(name)  # type: ignore[no-untyped-call]
 
     def _checked(self) -> bool:
         return bool(self.context.enable_boundscheck)
@@ -133,27 +142,27 @@ class Lowering(Lower):
 
     def _borrows(self, name: str, value: Any, borrowed: set[str]) -> bool:
         """Whether a variable that is set to ``value`` holds what a caller keeps, if ``borrowed`` ones do."""
-        kind = self.typeof(name)
+        kind = self._kind(name)
         if isinstance(value, ir.Arg):
-            return bool(self.typeof(f"arg.{value.name}") == kind)
+            return bool(self._kind(f"arg.{value.name}") == kind)
         if isinstance(value, ir.Var):
-            return value.name in borrowed and self.typeof(value.name) == kind
+            return value.name in borrowed and self._kind(value.name) == kind
         if not isinstance(value, ir.Expr):
             return False
         if value.op in ("getattr", "static_getitem", "exhaust_iter"):
             source = value.value.name
-            return source in borrowed and isinstance(self.typeof(source), types.BaseTuple)
+            return source in borrowed and isinstance(self._kind(source), types.BaseTuple)
         if value.op == "build_tuple" or (
-            value.op == "call" and isinstance(self.typeof(value.func.name), types.NamedTupleClass)
+            value.op == "call" and isinstance(self._kind(value.func.name), types.NamedTupleClass)
         ):
-            held = [variable.name for variable in value.list_vars()]
+            held = [variable.name for variable in value.list_vars()]  # type: ignore[no-untyped-call]
             if value.op == "call":
                 held.remove(value.func.name)
             return all(part in borrowed or not self._holds_memory(part) for part in held)
         return False
 
     def _holds_memory(self, name: str) -> bool:
-        return bool(self.context.data_model_manager[self.typeof(name)].contains_nrt_meminfo())
+        return bool(self.context.data_model_manager[self._kind(name)].contains_nrt_meminfo())
 
 
 class _Variables:
@@ -183,7 +192,7 @@ class _Variables:
             self._read[name].append(place)
 
     def set_before_use(self) -> set[str]:
-        """Variables that are set in one place, which is lowered, and passed by each call, before any that reads them."""
+        """Variables set in one place, which is lowered, and passed by each call, before any that reads them."""
         above = compute_cfg_from_blocks(self._blocks).dominators()  # type: ignore[no-untyped-call]
 
         def later(place: _Place, than: _Place) -> bool:
@@ -196,7 +205,7 @@ class _Variables:
         }
 
 
-class _Builder(IRBuilder):
+class _Builder(IRBuilder):  # type: ignore[misc]
     """Writes LLVM's instructions; a field of a tuple just put together is what was put there."""
 
     def extract_value(self, agg: Any, idx: int | Sequence[int], name: str = "") -> Any:
@@ -218,8 +227,13 @@ def _one_place(arguments: Sequence[Any]) -> bool:
     kind, index = arguments[:2]
     if not isinstance(kind, types.Array) or not isinstance(kind.dtype, types.Number | types.Boolean):
         return False
-    axes = index.types if isinstance(index, types.BaseTuple) else (index,)
+    axes = _axes(index)
     return len(axes) == kind.ndim and all(isinstance(axis, types.Integer) for axis in axes)
+
+
+def _axes(index: Any) -> Sequence[Any]:
+    """The types of an index, one for each axis."""
+    return index if isinstance(index, types.BaseTuple) else (index,)  # type: ignore[return-value]
 
 
 def _leave_out_unread(function: Any) -> None:

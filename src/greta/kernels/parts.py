@@ -33,7 +33,7 @@ _CALLED = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object,
 """What Python calls: a function of itself, its arguments, and those with names (none here)."""
 
 
-_NEEDLESS = frozenset({InlineClosureLikes, InlineOverloads, NopythonRewrites})
+_NEEDLESS: frozenset[type] = frozenset({InlineClosureLikes, InlineOverloads, NopythonRewrites})
 """Numba's passes for functions inside functions and for formulas over whole arrays: kernels have neither."""
 
 _look_through = PostProcessor.run
@@ -91,7 +91,7 @@ def _pass_builder(target: Any, options: Any) -> Any:
 def _look_once(finder: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
     """Find out where variables live only when that is written into the function; five passes before do not ask."""
     if emit_dels:
-        _look_through(finder, emit_dels, extend_lifetimes)  # type: ignore[no-untyped-call]
+        _look_through(finder, emit_dels, extend_lifetimes)
     else:
         finder.func_ir.blocks = canonicalize_cfg(finder.func_ir.blocks)  # type: ignore[no-untyped-call]
 
@@ -126,6 +126,8 @@ class _InferTypes(NopythonTypeInference):
 
 class _Lower(NativeLowering):
     """The last step of compiling anything."""
+
+    _name = "lower"
 
     @property
     def lowering_class(self) -> type[Lowering]:
@@ -208,7 +210,7 @@ class PartCompiler(_TunedCompiler):
 class OverloadCompiler(PartCompiler):
     """What compiles Numba's own functions for kernels that call them, such as ``np.empty``."""
 
-    needless: frozenset[type] = frozenset()
+    needless = frozenset()
     looks_through = staticmethod(_look_through)
 
 
