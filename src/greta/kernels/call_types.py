@@ -13,9 +13,12 @@ from typing import Any
 
 from numba.core import types
 from numba.core.targetconfig import ConfigStack
+from numba.core.typing.context import BaseContext
 
 _Found = tuple[Any, Any]
 """A call's signature, and what Numba finds its implementation by."""
+
+_NAMED_TUPLE: Any = types.BaseNamedTuple
 
 _OF_ITSELF = {"forceinline", "no_compile", "no_cpython_wrapper", "no_cfunc_wrapper", "release_gil", "dbg_optnone"}
 """Options that say how a function is called, and nothing of what it calls: Numba would compile `np.empty` for each."""
@@ -31,6 +34,8 @@ def remembered_call_types() -> Iterator[None]:
     """
     function_type: Any = types.functions.BaseFunction
     resolve = function_type.get_call_type
+    context_type: Any = BaseContext
+    resolve_field = context_type.resolve_getattr
 
     def resolve_once(function: Any, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         key = (function.key, context, tuple(args), tuple(kws.items()), _options())
@@ -43,15 +48,22 @@ def remembered_call_types() -> Iterator[None]:
         function._impl_keys[signature.args] = implementation
         return signature
 
+    def resolve_own_field(context: Any, kind: Any, name: str) -> Any:
+        if isinstance(kind, _NAMED_TUPLE) and name in kind.fields:
+            return kind[kind.fields.index(name)]
+        return resolve_field(context, kind, name)
+
     if getattr(resolve, "remembers", False):
         yield
         return
     resolve_once.remembers = True  # type: ignore[attr-defined]
     function_type.get_call_type = resolve_once
+    context_type.resolve_getattr = resolve_own_field
     try:
         yield
     finally:
         function_type.get_call_type = resolve
+        context_type.resolve_getattr = resolve_field
 
 
 def _options() -> str:

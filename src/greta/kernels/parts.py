@@ -9,8 +9,9 @@ made, which is not documented: ``compiler.TUNED`` says whether it is used.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
 from typing import Any, cast
 
 import llvmlite.binding as llvm
@@ -19,17 +20,24 @@ from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.postproc import PostProcessor
+from numba.core.transforms import canonicalize_cfg
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.typing.templates import _OverloadFunctionTemplate
 from numba.core.untyped_passes import InlineClosureLikes
 
 from greta.kernels.call_types import remembered_call_types
+from greta.kernels.lowering import Lowering
 
 _CALLED = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
 """What Python calls: a function of itself, its arguments, and those with names (none here)."""
 
 
-_NEEDLESS = {InlineClosureLikes, InlineOverloads, NopythonRewrites}
+_NEEDLESS: frozenset[type] = frozenset({InlineClosureLikes, InlineOverloads, NopythonRewrites})
 """Numba's passes for functions inside functions and for formulas over whole arrays: kernels have neither."""
+
+_look_through = PostProcessor.run
+_get_jit_decorator: Any = _OverloadFunctionTemplate._get_jit_decorator
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -49,7 +57,6 @@ class _PartLibrary(JITCodeLibrary):
         """The kernel's turn."""
 
     def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
         self._finalized = True
 
 
@@ -81,6 +88,30 @@ def _pass_builder(target: Any, options: Any) -> Any:
     return llvm.create_pass_builder(target._tm, options)
 
 
+def _look_once(finder: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Find out where variables live only when that is written into the function; five passes before do not ask."""
+    if emit_dels:
+        _look_through(finder, emit_dels, extend_lifetimes)
+    else:
+        finder.func_ir.blocks = canonicalize_cfg(finder.func_ir.blocks)  # type: ignore[no-untyped-call]
+
+
+def _decorator_for_parts(template: Any) -> Any:
+    """What compiles one of Numba's own functions: as a part, not assembled for each kind of array."""
+    return partial(_get_jit_decorator(template), pipeline_class=OverloadCompiler)
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another method of a class of Numba's meanwhile; Numba compiles one function at a time, behind a lock."""
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 class _InferTypes(NopythonTypeInference):
     """Types of variables, by those of calls that are remembered."""
@@ -89,12 +120,23 @@ class _InferTypes(NopythonTypeInference):
 
     def run_pass(self, state: Any) -> bool:
         """As Numba does it."""
-        with remembered_call_types():
+        with remembered_call_types(), _replaced(_OverloadFunctionTemplate, "_get_jit_decorator", _decorator_for_parts):
             return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
 
 
+class _Lower(NativeLowering):
+    """The last step of compiling anything."""
+
+    _name = "lower"
+
+    @property
+    def lowering_class(self) -> type[Lowering]:
+        """What Numba lowers functions with."""
+        return Lowering
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
-class _LowerKernel(NativeLowering):
+class _LowerKernel(_Lower):
     """The last step of compiling a kernel."""
 
     _name = "lower_kernel"
@@ -103,11 +145,12 @@ class _LowerKernel(NativeLowering):
         """Lower, link, optimise and assemble."""
         state.library = _KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
+        state.flags.no_cfunc_wrapper = True
         return super().run_pass(state)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
-class _LowerPart(NativeLowering):
+class _LowerPart(_Lower):
     """The last step of compiling a part."""
 
     _name = "lower_part"
@@ -133,13 +176,21 @@ class _TunedCompiler(CompilerBase):
     """Numba's compiler with two steps of our own and without some that find nothing to do."""
 
     last: type[NativeLowering]
+    needless = _NEEDLESS
+    looks_through: Callable[..., None] = staticmethod(_look_once)
+    """What finds out where variables live."""
+
+    def _compile_core(self) -> Any:
+        """Run all passes."""
+        with _replaced(PostProcessor, "run", self.looks_through):
+            return super()._compile_core()  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> list[PassManager]:
         """What Numba asks for."""
         other = {NopythonTypeInference: _InferTypes, NativeLowering: self.last}
         manager = PassManager("greta")  # type: ignore[no-untyped-call]
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state).passes  # type: ignore[no-untyped-call]
-        manager.passes = [(other.get(step, step), why) for step, why in passes if step not in _NEEDLESS]
+        manager.passes = [(other.get(step, step), why) for step, why in passes if step not in self.needless]
         manager.finalize()  # type: ignore[no-untyped-call]
         return [manager]
 
@@ -154,6 +205,13 @@ class PartCompiler(_TunedCompiler):
     """What compiles functions that only kernels call."""
 
     last = _LowerPart
+
+
+class OverloadCompiler(PartCompiler):
+    """What compiles Numba's own functions for kernels that call them, such as ``np.empty``."""
+
+    needless = frozenset()
+    looks_through = staticmethod(_look_through)
 
 
 @cache

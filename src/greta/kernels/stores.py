@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from greta.kernels import broad
 from greta.kernels.broad import Broad
-from greta.kernels.compiler import INNER_OPTIONS, OPTIONS, inner, part
+from greta.kernels.compiler import INNER_OPTIONS, PART_OPTIONS, inner, part
 from greta.kernels.layout import NOTHING
 
 LARGEST_INTEGER = 2**56
@@ -361,7 +361,7 @@ def _integer_add_path(
 
 
 by_store(words_of, _one_word, _one_word, broad.words_of)
-by_store(new_store, _new_plain, _new_plain, broad.new_store, OPTIONS)
+by_store(new_store, _new_plain, _new_plain, broad.new_store, PART_OPTIONS)
 by_store(word, _plain_word, _plain_word, broad.word)
 by_store(put, _plain_put, _plain_put, broad.put)
 by_store(overflowed, _never, _integer_overflowed, broad.overflowed)
