@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,10 @@ from test_online import FALLS, assert_alike, trades
 import greta
 from greta.engine.job import Job
 from greta.engine.stream_jobs import StreamJob
+from greta.kernels.heap import TOP
 from greta.live import bands
+from greta.live.graphs import NEVER
+from greta.live.growing import LiveGraph
 from greta.live.online import Online
 from greta.live.program import Program
 from greta.live.stream import Stream, open_stream
@@ -36,6 +40,10 @@ def in_bands(lanes: int) -> Any:
     return make
 
 
+def pushed(stream: Stream, events: pa.Table, pieces: int) -> list[dict[str, Any]]:
+    return [row for at in range(0, len(events), pieces) for row in stream.push(events.slice(at, pieces)).to_pylist()]
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_random_streams_in_bands_have_the_rows_of_a_batch(seed: int) -> None:
     draw = random.Random(f"bands {seed}")
@@ -48,7 +56,8 @@ def test_random_streams_in_bands_have_the_rows_of_a_batch(seed: int) -> None:
             continue
         tried += 1
         expected = greta.aggregate(case.events, case.query, numbers=case.numbers).to_pylist()
-        rows = streamed(case.query, case.events, 2.0, make, draw, restore=False, numbers=case.numbers)
+        restore = draw.random() < 0.3
+        rows = streamed(case.query, case.events, 2.0, make, draw, restore=restore, numbers=case.numbers)
         assert by_window(rows) == [nearly(row) for row in by_window(expected)], case.query
 
 
@@ -61,13 +70,13 @@ def made(query: str, events: pa.Table, most: int, lanes: int | None = None) -> t
 @pytest.mark.parametrize("pieces", [40, 333, 8_000])
 def test_windows_that_do_not_fit_the_memory_together_take_turns(pieces: int) -> None:
     events = trades(8_000, 400, cents=False)
-    most = 2_500_000
+    most = 3_000_000
     windows, stream = made(SLIDING, events, most)
     rows: list[dict[str, Any]] = []
     for at in range(0, events.num_rows, pieces):
         rows += stream.push(events.slice(at, pieces)).to_pylist()
         assert stream.figures.online
-        assert windows._bands.bytes <= 1.1 * most
+        assert windows._bands.bytes <= most
     assert windows._bands.lanes is not None
     rows += stream.close().to_pylist()
     assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
@@ -75,7 +84,7 @@ def test_windows_that_do_not_fit_the_memory_together_take_turns(pieces: int) -> 
 
 def test_the_graph_of_all_windows_goes_on_for_the_next_ones_alone() -> None:
     events = trades(300, 15, cents=False)
-    windows, _ = made(SLIDING, events, 1_500_000)
+    windows, _ = made(SLIDING, events, 2_500_000)
     job = windows._job
     last = int(job.clock.read(events.column("time"), "time")[-1]) + 1
     closed = windows.advance(events, last)
@@ -89,10 +98,72 @@ def test_the_graph_of_all_windows_goes_on_for_the_next_ones_alone() -> None:
 def test_a_band_that_outgrows_its_memory_gives_way_to_smaller_ones() -> None:
     events = trades(6_000, 300, cents=False)
     windows, stream = made(SLIDING, events, 2_500_000, lanes=25)
-    rows = [row for at in range(0, 6_000, 100) for row in stream.push(events.slice(at, 100)).to_pylist()]
+    rows = pushed(stream, events, 100)
     assert stream.figures.online
     assert windows._bands.lanes is not None
     assert bands._FEWEST <= windows._bands.lanes < 25
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+@pytest.mark.parametrize("slides", [0.1, 0.5, 1.0])
+def test_a_band_has_all_events_a_slide_before_its_turn(slides: float) -> None:
+    events = trades(8_000, 400, cents=False)
+    windows, stream = made(SLIDING, events, 10**8, lanes=8)
+    stream.few = stream.enough = 1
+    rows: list[dict[str, Any]] = []
+    before, turns = windows._bands.current, []
+    pieces = round(slides * 40)
+    for at in range(0, events.num_rows, pieces):
+        following, ends = windows._bands.following, windows._bands._end
+        ready = None if following is None else following.until
+        rows += stream.push(events.slice(at, pieces)).to_pylist()
+        if windows._bands.current is not before and before.first > NEVER:
+            assert windows._bands.current is following
+            assert ready is not None
+            turns.append((ends - ready) / windows._program.slide)
+        before = windows._bands.current
+    # What comes after the last push before a turn is taken in with the push that brings it.
+    assert len(turns) > 10
+    assert max(turns[1:]) <= 1 + 2 * slides
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+def test_bands_become_larger_where_events_come_slower() -> None:
+    events = trades(4_000, 400, cents=False)
+    windows, stream = made(SLIDING, events, 10**8, lanes=8)
+    rows = pushed(stream, events, 50)
+    assert windows._bands.lanes == windows._program.overlap // 2
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
+@only_compiled
+@pytest.mark.parametrize(("most", "online"), [(2_500_000, True), (600_000, False)])
+def test_graphs_that_failed_are_gone_before_others_are_made(most: int, online: bool) -> None:
+    events = trades(6_000, 300, cents=False)
+    alive: list[tuple[weakref.ref[Any], Any]] = []
+    there: list[int] = []
+    begin, run = LiveGraph.__post_init__, LiveGraph._run
+
+    def begun(graph: LiveGraph) -> None:
+        begin(graph)
+        alive.append((weakref.ref(graph.memory), graph.about))
+
+    def counted(graph: LiveGraph, stop: int) -> None:
+        there.append(sum(8 * int(about[TOP]) for memory, about in alive if memory() is not None))
+        run(graph, stop)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LiveGraph, "__post_init__", begun)
+        patch.setattr(LiveGraph, "_run", counted)
+        _, stream = made(SLIDING, events, most)
+        rows = stream.push(events).to_pylist()
+    assert len(alive) > 4
+    assert max(there) <= most
+    assert stream.figures.online is online
+    assert online or stream.figures.why == (f"more than {most:,} bytes would be needed",)
     rows += stream.close().to_pylist()
     assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
 
@@ -118,13 +189,13 @@ def test_no_band_is_made_for_windows_without_events() -> None:
     made_bands: list[int] = []
     new_band = bands.Bands._band
 
-    def counted(self: bands.Bands, first: int) -> Any:
+    def counted(self: bands.Bands, first: int, most: int) -> Any:
         made_bands.append(first)
-        return new_band(self, first)
+        return new_band(self, first, most)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bands.Bands, "_band", counted)
-        rows = [row for at in range(0, 4_000, 100) for row in stream.push(events.slice(at, 100)).to_pylist()]
+        rows = pushed(stream, events, 100)
     assert len(made_bands) < 40
     rows += stream.close().to_pylist()
     assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
@@ -137,7 +208,7 @@ def test_changes_are_told_of_all_windows_though_they_were_in_bands() -> None:
     cut = int(job.clock.read(events.column("time"), "time")[1_000])
     before, after = events.slice(0, 1_000), events.slice(1_000)
     closed = windows.advance(before, cut)
-    assert windows._bands.lanes == 8
+    assert windows._bands.lanes is not None
     told = windows.changes()
     assert windows._bands.lanes is None
     seen = greta.aggregate(before, SLIDING).to_pylist()
@@ -150,12 +221,23 @@ def test_changes_are_told_of_all_windows_though_they_were_in_bands() -> None:
 @only_compiled
 def test_a_stream_in_bands_goes_on_from_a_snapshot_in_the_memory_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     events = trades(8_000, 400, cents=False)
-    monkeypatch.setenv("GRETA_LIVE_MEMORY", "2500000")
+    monkeypatch.setenv("GRETA_LIVE_MEMORY", "3000000")
+    restored: list[Online] = []
+    load = Online.load
+
+    def remembered(*given: Any) -> Windows:
+        windows = load(*given)
+        assert isinstance(windows, Online)
+        restored.append(windows)
+        return windows
+
+    monkeypatch.setattr(Online, "load", remembered)
     stream = greta.stream(SLIDING, schema=events.schema)
     rows: list[dict[str, Any]] = []
     for at in range(0, events.num_rows, 1_000):
         rows += stream.push(events.slice(at, 1_000)).to_pylist()
         stream = greta.stream(SLIDING, snapshot=stream.snapshot())
         assert stream.figures.online
+    assert restored[-1]._bands.lanes is not None
     rows += stream.close().to_pylist()
     assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())

@@ -2,7 +2,7 @@
 
 A row of a graph has a number for every open window, thousands of bytes where hundreds of windows overlap. A band is a
 graph of some neighbouring windows. That of the windows which end next is brought forward by each event; the one after
-it takes in kept events faster than they come, and is there when its turn comes::
+it takes in kept events faster than they come, until it has them all when its turn comes::
 
     now                                          ▼
     W0 … W63      ●●●●●●●●●●●●●●●●●●●●●●●●●●●●●●●●   the current band, whose windows end one after another
@@ -21,14 +21,17 @@ import pyarrow as pa
 from greta.live.choice import new_graph
 from greta.live.graphs import NEVER, Graph, Reading
 from greta.live.kept import Kept
+from greta.live.orders import NoRoom
 from greta.live.program import Program
 
 _FEWEST = 8
-"""Windows of a band at least: with fewer, computing windows when they end goes through events hardly more often."""
+"""Windows of a band at least: with fewer, an event is linked so often that windows cost less when they end."""
 _SHARE = 3
 """A graph has room while it takes this part of the memory at most: another one grows beside it."""
 _CAUTION = 0.75
 """How much of its share a band is planned to take, since events may come faster."""
+_LITTLE = 8
+"""Bands that take less than this part of the memory become larger."""
 
 
 @dataclass(slots=True)
@@ -46,14 +49,20 @@ class Bands:
     following: Graph | None = field(init=False, default=None)
     _turn: int = field(init=False, default=NEVER)
     """The instant at which the current band's turn came, since when the following one grows."""
+    _until: int = field(init=False, default=NEVER)
+    """The instant up to which the last call went."""
 
     def __post_init__(self) -> None:
-        self.current = new_graph(self.program, self.most_bytes) if self.lanes is None else self._band(NEVER)
+        most = self.most_bytes
+        self.current = new_graph(self.program, most) if self.lanes is None else self._band(NEVER, most)
 
-    def _band(self, first: int) -> Graph:
-        """A graph without events, for the windows from this one on; NEVER: which these are is not known yet."""
+    def _band(self, first: int, most: int) -> Graph:
+        """A graph without events of at most so many bytes, for the windows from this one on.
+
+        NEVER: which these are is not known yet.
+        """
         assert self.lanes is not None
-        graph = new_graph(replace(self.program, width=self.lanes), self.most_bytes // 2)
+        graph = new_graph(replace(self.program, width=self.lanes), min(most, self.most_bytes // 2))
         if first > NEVER:
             graph.start(first)
             graph.beyond, graph.until = first + self.lanes, first * self.program.slide
@@ -64,7 +73,7 @@ class Bands:
         if self.lanes is None:
             self.current.start(window)
         else:
-            self.current = self._band(window)
+            self.current = self._band(window, self.most_bytes)
 
     @property
     def bytes(self) -> int:
@@ -74,26 +83,34 @@ class Bands:
     def advance(self, events: pa.Table, until: int, kept: Kept | None) -> list[Reading]:
         """Take in events in order of time, all before ``until``; the results of windows that end up to it.
 
-        ``kept`` has these events and all others of open windows, where graphs may be bands.
+        ``kept`` has these events and all others of open windows, where graphs may be bands. Raises Surprise, NoRoom
+        where all graphs together have no room; nothing that they hold is of use then.
         """
         if self.lanes is None:
             readings = self.current.advance(events, until)
             if self._is_full() and not self.together and kept is not None:
                 self._go_on_in_bands(kept, until)
-            return readings
-        assert kept is not None
+        else:
+            assert kept is not None
+            readings = self._advance_bands(kept, until)
+        self._until = until
+        return readings
+
+    def _advance_bands(self, kept: Kept, until: int) -> list[Reading]:
         if self.current.first == NEVER:
-            self.current = self._band(self._next_window(kept, NEVER, until))
+            self.current = self._band(self._next_window(kept, NEVER, until), self.most_bytes)
         readings = []
         while until >= self._end:
             readings += _take_in(self.current, kept, self._end)
             self._turn = self._end
             after = self._next_window(kept, self.current.beyond, until)
             if self.following is None or self.following.beyond <= after:
-                self.following = self._band(after)
+                self.following = self._band(after, self.most_bytes)
             self.current, self.following = self.following, None
         readings += _take_in(self.current, kept, until)
         self._catch_up(kept, until, bool(readings))
+        if self.bytes > self.most_bytes:
+            raise NoRoom
         return readings
 
     def _is_full(self) -> bool:
@@ -102,12 +119,17 @@ class Bands:
 
     def _go_on_in_bands(self, kept: Kept, until: int) -> None:
         """Let the graph of all windows be for the next ones to end alone; the others become bands."""
-        self.lanes = self.lanes_that_fit(kept, self.program.overlap // 2)
-        if self.lanes is not None:
-            self.current.beyond, self._turn = self.current.base + self.lanes, until
+        lanes = self.lanes_that_fit(kept, self.program.overlap // 2)
+        if lanes is None:
+            return
+        if _SHARE * self.current.bytes > (_SHARE - 1) * self.most_bytes:
+            # So much came at once that there is no room for a band beside it.
+            raise NoRoom
+        self.lanes, self._turn = lanes, until
+        self.current.beyond = self.current.base + lanes
 
     def fewer_lanes(self, kept: Kept) -> int | None:
-        """How many windows a band may have where a graph had no room; None: with so few, bands do not pay."""
+        """How many windows a band may have where graphs had no room; None: with so few, bands do not pay."""
         if self.lanes is None:
             most = self.program.overlap // 2
         elif self.current.program is self.program:
@@ -140,21 +162,27 @@ class Bands:
         """Let the following band take in as many events as are due, so that it has all one slide before its turn.
 
         Events have come since its first window opened; from the current band's turn on they are taken in at an even
-        pace. Where somebody waits for rows, that is left to the next call, unless it was the last time.
+        pace. Where somebody waits for rows, that is left to the next call, if it is little and that call comes in time.
         """
-        assert self.lanes is not None
-        slide = self.program.slide
         if self.following is None:
-            if self._is_full():
-                self.lanes = self.lanes_that_fit(kept, self.lanes) or self.lanes
-            self.following = self._band(self.current.beyond)
-        following = self.following
+            self.following = self._next_band(kept)
+        slide, following = self.program.slide, self.following
         begin, turn, ready = following.first * slide, self._turn, self._end - slide
         missing, time = ready - begin, max(1, ready - turn)
         due = min(until, begin + missing * (until - turn) // time)
-        if due <= following.until or (waited_for and (due - following.until) * time <= missing * slide):
+        in_time = until + (until - self._until) < ready
+        if due <= following.until or (waited_for and in_time and (due - following.until) * time <= missing * slide):
             return
         _take_in(following, kept, due)
+
+    def _next_band(self, kept: Kept) -> Graph:
+        """The band after the current one, of as many windows as there is room for."""
+        assert self.lanes is not None
+        if self._is_full():
+            self.lanes = self.lanes_that_fit(kept, self.lanes) or self.lanes
+        elif _LITTLE * self.current.bytes < self.most_bytes:
+            self.lanes = self.lanes_that_fit(kept, min(2 * self.lanes, self.program.overlap // 2)) or self.lanes
+        return self._band(self.current.beyond, self.most_bytes - self.current.bytes)
 
 
 def _take_in(graph: Graph, kept: Kept, until: int) -> list[Reading]:

@@ -126,7 +126,8 @@ class Kept:
     def between(self, since: int, until: int) -> pa.Table:
         """The events from an instant on and before another, sorted by time."""
         tables = []
-        for piece in self.pieces[bisect_left(self.pieces, since, key=lambda piece: piece.high) :]:
+        for at in range(bisect_left(self.pieces, since, key=lambda piece: piece.high), len(self.pieces)):
+            piece = self.pieces[at]
             if piece.low >= until:
                 break
             events = piece.events

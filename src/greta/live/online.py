@@ -75,33 +75,42 @@ class Online:
 
     def advance(self, events: pa.Table, until: int) -> pa.Table:
         """Link the events to those before them; read the windows that have ended."""
-        if self._instead is not None:
-            return self._instead.advance(events, until)
-        try:
-            bands, kept, rows = self._whole_bands(), self._kept, []
-            self._torn = True
-            for piece, begin, end in self._pieces(bands.current.origin, events, until):
-                readings: list[Reading] = []
-                if kept is not None and self._program.is_far(bands.current.origin, begin):
-                    readings = bands.advance(piece.slice(0, 0), begin, kept)
-                    bands = self._made_again(kept.since(kept.due(begin)), begin)
-                if kept is not None:
-                    piece = keyed(self._job, piece)
-                    kept = kept.with_(piece)
-                readings += bands.advance(piece, end, kept)
-                rows.append(partial_rows(self._program, readings, kept))
-                if readings:
-                    self._beyond = any(are_beyond(self._program, reading).any() for reading in readings)
-                kept = None if kept is None else kept.since(kept.due(end))
-        except Surprise as surprise:
-            if isinstance(surprise, NoRoom) and self._kept is not None and not self._tells:
-                fewer = self._bands.fewer_lanes(self._kept)
-                if fewer is not None:
-                    self._bands.lanes = fewer
-                    return self.advance(events, until)
-            return self._given_up(surprise, events, until)
+        while self._instead is None:
+            try:
+                return self._advanced(events, until)
+            except NoRoom:
+                why, lanes = f"more than {self._most:,} bytes would be needed", self._fewer_lanes()
+            except Surprise as surprise:
+                why, lanes = str(surprise), None
+            # Behind the exception nothing holds the graphs that failed: they must be gone before there are new ones.
+            self._bands, self._torn = self._new_bands(lanes), True
+            if lanes is None:
+                self._give_up(why)
+        return self._instead.advance(events, until)
+
+    def _advanced(self, events: pa.Table, until: int) -> pa.Table:
+        """Do what ``advance`` does; raises Surprise where the graphs cannot go on."""
+        bands, kept, rows = self._whole_bands(), self._kept, []
+        self._torn = True
+        for piece, begin, end in self._pieces(bands.current.origin, events, until):
+            readings: list[Reading] = []
+            if kept is not None and self._program.is_far(bands.current.origin, begin):
+                readings = bands.advance(piece.slice(0, 0), begin, kept)
+                bands = self._made_again(kept.since(kept.due(begin)), begin)
+            if kept is not None:
+                piece = keyed(self._job, piece)
+                kept = kept.with_(piece)
+            readings += bands.advance(piece, end, kept)
+            rows.append(partial_rows(self._program, readings, kept))
+            if readings:
+                self._beyond = any(are_beyond(self._program, reading).any() for reading in readings)
+            kept = None if kept is None else kept.since(kept.due(end))
         self._bands, self._kept, self._until, self._torn = bands, kept, until, False
         return rows[0] if len(rows) == 1 else pa.concat_tables(rows)
+
+    def _fewer_lanes(self) -> int | None:
+        """How many windows a band may have where graphs had no room; None: bands do not help."""
+        return None if self._kept is None or self._tells else self._bands.fewer_lanes(self._kept)
 
     def _pieces(self, origin: int | None, events: pa.Table, until: int) -> Iterator[tuple[pa.Table, int, int]]:
         """(events, their first instant, one after their last), cut where lengths of time would lose digits.
@@ -121,19 +130,17 @@ class Online:
             yield events.slice(at, end - at), begin, until if end == len(times) else int(times[end])
             at = end
 
-    def _given_up(self, surprise: Surprise, events: pa.Table, until: int) -> pa.Table:
-        """Go on from the kept events, or raise GretaError where none are kept."""
+    def _give_up(self, why: str) -> None:
+        """Go on from the kept events; raises GretaError where none are kept."""
         if self._kept is None:
             raise GretaError(
-                f"the open windows of the query do not fit: {surprise}",
+                f"the open windows of the query do not fit: {why}",
                 hint=f"set {MEMORY} to more bytes and go on from the last snapshot, or let fewer windows overlap",
-            ) from surprise
-        instead = AtClose(self._job, str(surprise), self._kept)
+            )
+        self._instead = AtClose(self._job, why, self._kept)
         if self._told is not None or self._pairs_told is not None:
-            instead.changes()
-        rows = instead.advance(events, until)
-        self._instead, self._kept, self._bands = instead, None, Bands(self._program, 0, None)
-        return rows
+            self._instead.changes()
+        self._kept = None
 
     def _new_bands(self, lanes: int | None) -> Bands:
         return Bands(self._program, self._most, lanes, together=self._tells)
@@ -157,8 +164,14 @@ class Online:
             bands.advance(table, until, kept)
         return bands
 
+    def _mend(self) -> None:
+        """Make the graphs again, or give them up, where a call ended half way."""
+        if self._torn and self._kept is not None:
+            self.advance(self._job.schema.empty_table(), self._until)
+
     def open(self) -> pa.Table:
         """The results so far; of windows after the current band, from their events."""
+        self._mend()
         if self._instead is not None:
             return self._instead.open()
         bands = self._whole_bands()
@@ -171,6 +184,7 @@ class Online:
         """The results so far of groups and windows that have changed: those of partitions with new events are read."""
         if self._instead is None and not self._tells:
             self._put_together()
+        self._mend()
         if self._instead is not None:
             return self._instead.changes()
         if self._job.plan.conjunction:
@@ -185,8 +199,7 @@ class Online:
         """Let one graph be for all windows from now on; where it has no room, they are computed when they end."""
         self._tells = self._bands.together = True
         if self._bands.lanes is not None:
-            self._bands.lanes, self._torn = None, True
-            self.advance(self._job.schema.empty_table(), self._until)
+            self._bands, self._torn = self._new_bands(None), True
 
     def close(self) -> pa.Table:
         """The results so far; nothing is kept."""
@@ -215,16 +228,16 @@ class Online:
         """The kept events, which the graph is made from again; or its totals, where none are kept."""
         if self._instead is not None:
             return self._instead.dump()
+        header: dict[str, Any] = {"engine": ENGINE, "until": self._until}
+        if self._kept is not None:
+            table = self._kept.table
+            return pack({**header, "first": self._kept.first}, [] if table is None else [to_bytes(table)])
         graph = self._whole_bands().current
-        header: dict[str, Any] = {"engine": ENGINE, "first": graph.first, "until": self._until}
-        if self._kept is None:
-            assert isinstance(graph, LiveGraph)
-            arrays = io.BytesIO()
-            np.savez(arrays, **graph.totals())  # type: ignore[arg-type]
-            keys = to_bytes(graph.partitions.keys(self._job))
-            return pack({**header, "origin": graph.origin}, [keys, arrays.getvalue()])
-        table = self._kept.table
-        return pack(header, [] if table is None else [to_bytes(table)])
+        assert isinstance(graph, LiveGraph)
+        arrays = io.BytesIO()
+        np.savez(arrays, **graph.totals())  # type: ignore[arg-type]
+        keys = to_bytes(graph.partitions.keys(self._job))
+        return pack({**header, "first": graph.first, "origin": graph.origin}, [keys, arrays.getvalue()])
 
     @staticmethod
     def load(job: StreamJob, header: dict[str, Any], blobs: list[bytes]) -> Windows:
@@ -244,5 +257,5 @@ class Online:
             online._kept = online._kept.with_(from_bytes(blobs[0]))
             # The graphs are not what the kept events say: they are made of these, in as much memory as there is.
             online._torn = True
-            online.advance(job.schema.empty_table(), header["until"])
+            online._mend()
         return online
