@@ -95,6 +95,15 @@ def test_the_graph_of_all_windows_goes_on_for_the_next_ones_alone() -> None:
 
 
 @only_compiled
+def test_one_graph_is_for_all_windows_that_will_have_room_together() -> None:
+    events = trades(8_000, 400, cents=False)
+    windows, stream = made(SLIDING, events, 8_000_000)
+    pushed(stream, events, 100)
+    assert 3 * windows._bands.bytes > windows._bands.most_bytes
+    assert windows._bands.lanes is None
+
+
+@only_compiled
 def test_a_band_that_outgrows_its_memory_gives_way_to_smaller_ones() -> None:
     events = trades(6_000, 300, cents=False)
     windows, stream = made(SLIDING, events, 2_500_000, lanes=25)

@@ -28,6 +28,8 @@ _FEWEST = 8
 """Windows of a band at least: with fewer, an event is linked so often that windows cost less when they end."""
 _SHARE = 3
 """A graph has room while it takes this part of the memory at most: another one grows beside it."""
+_MOST = 0.6
+"""One graph is for all windows unless these will take more than this part of the memory once a window is full."""
 _CAUTION = 0.75
 """How much of its share a band is planned to take, since events may come faster."""
 _LITTLE = 8
@@ -89,7 +91,9 @@ class Bands:
         if self.lanes is None:
             readings = self.current.advance(events, until)
             if self._is_full() and not self.together and kept is not None:
-                self._go_on_in_bands(kept, until)
+                will_take = self.current.bytes / kept.part_of_window
+                if will_take > _MOST * self.most_bytes:
+                    self._go_on_in_bands(kept, until)
         else:
             assert kept is not None
             readings = self._advance_bands(kept, until)
