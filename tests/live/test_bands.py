@@ -148,6 +148,22 @@ def test_bands_become_larger_where_events_come_slower() -> None:
     assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
 
 
+# events      ●   ●   ●   ●   ●   ●●●●●●●●●●●●●●●●●●●●●●●●
+# windows    few: bands grow      many: they are made again, and must not grow on the way there once more
+@only_compiled
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("most", [2_000_000, 2_800_000, 4_000_000])
+@pytest.mark.parametrize("pieces", [50, 10_000])
+def test_bands_that_grew_and_do_not_fit_are_made_smaller_once(most: int, pieces: int) -> None:
+    calm, busy = trades(400, 200, cents=False), trades(5_000, 100, cents=False, seed=1)
+    later = pa.array([time + 200_000 for time in busy.column("time").cast(pa.int64()).to_pylist()])
+    events = pa.concat_tables([calm, busy.set_column(1, "time", later.cast(pa.timestamp("ms")))])
+    _, stream = made(SLIDING, events, most, lanes=8)
+    rows = pushed(stream, events, pieces)
+    rows += stream.close().to_pylist()
+    assert_alike(rows, greta.aggregate(events, SLIDING).to_pylist())
+
+
 @only_compiled
 @pytest.mark.parametrize(("most", "online"), [(2_500_000, True), (600_000, False)])
 def test_graphs_that_failed_are_gone_before_others_are_made(most: int, online: bool) -> None:

@@ -47,6 +47,8 @@ class Bands:
     """Windows of the next band; None: one graph is for all windows, while there is room."""
     together: bool = False
     """Whether one graph must be for all windows, room or not."""
+    grows: bool = False
+    """Whether bands may become larger; not while graphs are made that have had no room, which might go on for ever."""
     current: Graph = field(init=False)
     following: Graph | None = field(init=False, default=None)
     _turn: int = field(init=False, default=NEVER)
@@ -184,7 +186,7 @@ class Bands:
         assert self.lanes is not None
         if self._is_full():
             self.lanes = self.lanes_that_fit(kept, self.lanes) or self.lanes
-        elif _LITTLE * self.current.bytes < self.most_bytes:
+        elif self.grows and _LITTLE * self.current.bytes < self.most_bytes:
             self.lanes = self.lanes_that_fit(kept, min(2 * self.lanes, self.program.overlap // 2)) or self.lanes
         return self._band(self.current.beyond, self.most_bytes - self.current.bytes)
 

@@ -106,6 +106,7 @@ class Online:
                 self._beyond = any(are_beyond(self._program, reading).any() for reading in readings)
             kept = None if kept is None else kept.since(kept.due(end))
         self._bands, self._kept, self._until, self._torn = bands, kept, until, False
+        bands.grows = True
         return rows[0] if len(rows) == 1 else pa.concat_tables(rows)
 
     def _fewer_lanes(self) -> int | None:
